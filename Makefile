@@ -1,0 +1,7 @@
+# coppice.  Plain "make" builds everything; the README names the rest.
+
+SUBDIR=		lib tests bench share man etc
+
+.include "share/mk/coppice.mk"
+.include "share/mk/coppice.top.mk"
+.include <bsd.subdir.mk>

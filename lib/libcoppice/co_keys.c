@@ -1,0 +1,156 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * The keys of coppice.conf(5): one row each, and nowhere else.  A test
+ * compares the rows with the man page and the sample file.
+ */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "coppice.h"
+
+#define	GB	(INT64_C(1) << 30)
+
+static const char *
+absolute(const char *s)
+{
+
+	return (s[0] == '/' ? NULL : "an absolute path");
+}
+
+/* Levels are checked by the code that sets them. */
+static const char *
+loglevel(const char *s)
+{
+	struct co_log *l;
+	int ret;
+
+	l = co_log_new(2, "coppice");
+	if (l == NULL)
+		return (NULL);
+	ret = co_log_level(l, s, NULL);
+	co_log_free(l);
+	return (ret == 0 ? NULL : "debug, info, warn or error, or a list "
+	    "such as info,net=debug");
+}
+
+static bool
+decimal(const char **s, unsigned long max)
+{
+	unsigned long v = 0;
+	const char *p = *s;
+
+	for (; *p >= '0' && *p <= '9' && p - *s < 4; p++)
+		v = v * 10 + (unsigned long)(*p - '0');
+	if (p == *s || v > max)
+		return (false);
+	*s = p;
+	return (true);
+}
+
+/* a.b.c.d/n, from /16 to /29. */
+static const char *
+range4(const char *s)
+{
+	static const char want[] = "an IPv4 range from /16 to /29, such as "
+	    "10.78.0.0/24";
+	const char *p = s;
+
+	for (int i = 0; i < 4; i++) {
+		if (!decimal(&p, 255) || *p != (i < 3 ? '.' : '/'))
+			return (want);
+		p++;
+	}
+	s = p;
+	if (!decimal(&p, 29) || *p != '\0' || strtoul(s, NULL, 10) < 16)
+		return (want);
+	return (NULL);
+}
+
+static const char *
+ifname(const char *s)
+{
+	size_t n = strlen(s);
+
+	return (n > 0 && n < 16 && strspn(s, "abcdefghijklmnopqrstuvwxyz"
+	    "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == n ? NULL :
+	    "an interface name of at most 15 letters, digits, . _ and -");
+}
+
+#define	TEXT(n, d, c, h)	{ n, CO_STRING, d, 0, 0, NULL, c, h }
+#define	LIST(n, d, c, h)	{ n, CO_LIST, d, 0, 0, NULL, c, h }
+#define	ENUM(n, d, w, h)	{ n, CO_ENUM, d, 0, 0, w, NULL, h }
+#define	BOOL(n, d, h)		{ n, CO_BOOL, d, 0, 0, NULL, NULL, h }
+#define	NUM(n, t, d, lo, hi, h)	{ n, t, d, lo, hi, NULL, NULL, h }
+
+const struct co_key co_keys[] = {
+	TEXT("state", "/var/db/coppice", absolute,
+	    "directory of all state that survives a restart"),
+	TEXT("run", "/var/run/coppice", absolute,
+	    "directory of sockets and process ids"),
+	TEXT("log.level", "info", loglevel,
+	    "what is logged, for all or by component"),
+
+	NUM("undo.max_log_size", CO_SIZE, "1gb", 1 << 20, 1024 * GB,
+	    "space of one undo store before its oldest steps are dropped"),
+	NUM("undo.max_step_count", CO_INT, "100", 1, 100000,
+	    "steps that one undo store keeps"),
+	NUM("undo.max_single_step_size", CO_SIZE, "200mb", 1 << 20,
+	    1024 * GB, "space of one step before it goes on unprotected"),
+	NUM("undo.quiet", CO_SECONDS, "100ms", 0, 60000,
+	    "time without writes before a completed step is final"),
+	NUM("undo.ambient_quiet", CO_SECONDS, "5s", 100, 3600000,
+	    "time without writes that ends an ambient step"),
+	ENUM("undo.durability", "process", "process|power",
+	    "what the undo store survives"),
+	ENUM("undo.external", "barrier", "barrier|warn|lock",
+	    "what a change from outside does"),
+
+	NUM("safeguard.deletes", CO_INT, "50", 0, 1000000000,
+	    "deletes in one step that ask first; 0 never asks"),
+	NUM("safeguard.overwrites", CO_INT, "10", 0, 1000000000,
+	    "large files overwritten in one step that ask first"),
+	NUM("safeguard.overwrite_size", CO_SIZE, "1mb", 1, 1024 * GB,
+	    "size from which a file counts as large"),
+	NUM("safeguard.renames_over", CO_INT, "0", 0, 1000000000,
+	    "renames over existing files in one step that ask first"),
+	NUM("safeguard.timeout", CO_SECONDS, "30s", 1000, 86400000,
+	    "time to answer before the step is denied"),
+
+	TEXT("net.jail.range", "10.78.0.0/24", range4,
+	    "addresses of jails and namespaces"),
+	TEXT("net.jail.bridge", "coppicenet0", ifname,
+	    "bridge of jails and namespaces"),
+	TEXT("net.vm.range", "10.77.0.0/24", range4,
+	    "addresses of virtual machines"),
+	TEXT("net.vm.bridge", "cubenet0", ifname,
+	    "bridge of virtual machines"),
+	NUM("net.first", CO_INT, "10", 2, 65000,
+	    "first address of a range that is handed out"),
+	NUM("net.last", CO_INT, "250", 2, 65533,
+	    "last address of a range that is handed out"),
+	LIST("net.reserved", "", NULL,
+	    "addresses or ranges that are never handed out"),
+	NUM("net.quarantine", CO_SECONDS, "5s", 0, 3600000,
+	    "time before a released address is used again"),
+	BOOL("net.ipv6", "false",
+	    "whether sandboxes also get an IPv6 address"),
+	TEXT("net.ipv6_prefix", "fd78:c0:991c::/64", NULL,
+	    "unique local prefix of those addresses"),
+	TEXT("net.uplink", "auto", ifname,
+	    "interface to the outside, or auto"),
+	NUM("net.confirm", CO_SECONDS, "30s", 1000, 600000,
+	    "time to confirm a change of the host's rules"),
+	ENUM("net.default_policy", "open",
+	    "open|allowlist|airgap|disabled",
+	    "policy of a sandbox that names none"),
+	LIST("net.gateway_ports", "53/udp 53/tcp", NULL,
+	    "ports of the gateway that sandboxes may reach"),
+
+	LIST("dns.forward", "1.1.1.1 9.9.9.9", NULL,
+	    "resolvers that names are forwarded to"),
+	BOOL("dns.allow_private", "false",
+	    "whether answers with private addresses pass")
+};
+const size_t co_nkeys = sizeof(co_keys) / sizeof(co_keys[0]);

@@ -1,0 +1,42 @@
+# What only the top folder offers: the tests in their variants, lint, fuzz,
+# benchmarks and cross builds.
+
+SUB=		cd ${.CURDIR} && env -u MAKEFLAGS ${MAKE:T} -j${JOBS}
+JOBS?=		2
+KYUA=		kyua --variable=parallelism=${JOBS}
+TOOLS=		${CO_SRC}/tools
+
+deps: .PHONY
+	@${TOOLS}/deps
+
+run: .PHONY deps
+	@${SUB} all
+	@${TOOLS}/demo ${CO_OBJ}
+
+check: .PHONY deps
+	@${SUB} all
+	@${TOOLS}/check ${CO_SRC} ${CO_OBJ}
+
+check-sanitize: .PHONY deps
+	@${SUB} VARIANT=sanitize all
+	@${TOOLS}/check -c ${CO_SRC} ${CO_OBJROOT}/sanitize
+
+lint: .PHONY deps
+	@${TOOLS}/lint ${CO_SRC}
+
+fuzz: .PHONY deps
+	@cd ${.CURDIR}/lib && env -u MAKEFLAGS ${MAKE:T} -j${JOBS} \
+	    VARIANT=fuzz all
+	@cd ${.CURDIR}/tests/fuzz && env -u MAKEFLAGS ${MAKE:T} -j${JOBS} \
+	    VARIANT=fuzz fuzzers
+	@${TOOLS}/fuzz ${CO_SRC} ${CO_OBJROOT}/fuzz ${FUZZ_SECONDS:U60}
+
+bench: .PHONY deps
+	@${SUB} all
+	@${TOOLS}/bench ${CO_SRC} ${CO_OBJ} ${BENCH}
+
+cross: .PHONY
+	@${TOOLS}/deps --cross
+	@${TOOLS}/cross ${CO_SRC} ${CO_OBJROOT}
+
+.ORDER: deps all

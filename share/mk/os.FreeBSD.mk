@@ -1,0 +1,12 @@
+# FreeBSD: libxo and libnv are in base; what is not comes from packages.
+LOCALBASE?=	/usr/local
+.if !defined(CROSS)
+CFLAGS+=	-I${LOCALBASE}/include
+.endif
+LDFLAGS+=	-L${LOCALBASE}/lib -Wl,-z,relro,-z,now
+NOLIBS=		compat
+LDADD.compat=	-lxo -lnv
+LDADD.coppice=	-lm
+LDADD.undo=	-lzstd
+LDADD.net=	-ljail
+MANDIR=		${PREFIX}/share/man/man
