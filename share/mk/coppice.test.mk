@@ -15,6 +15,12 @@ _deps!=		cd ${_objdir} && ls *.d 2>/dev/null || true
 .-include "${_objdir}/$d"
 .endfor
 
+.if ${VARIANT} == "sanitize"
+TEST_OBJS=	sanitize.o
+sanitize.o: ${CO_SRC}/tests/sanitize.c
+	${CC} ${CFLAGS} -c -o ${.TARGET} ${CO_SRC}/tests/sanitize.c
+.endif
+
 .for t in ${ATF_TESTS_C}
 SRCS.$t?=	$t.c
 OBJS.$t:=	${SRCS.$t:T:@s@$t.${s:R}.o@}
@@ -22,8 +28,8 @@ OBJS.$t:=	${SRCS.$t:T:@s@$t.${s:R}.o@}
 $t.${s:T:R}.o: $s
 	${CC} ${CFLAGS} ${CFLAGS.$t} -c -o ${.TARGET} ${.ALLSRC:M*${s:T}:[1]}
 .endfor
-$t: ${OBJS.$t} ${LIBS.$t:U${DPADD}}
-	${CC} ${LDFLAGS} ${LDFLAGS.$t} -o ${.TARGET} ${OBJS.$t} \
+$t: ${OBJS.$t} ${TEST_OBJS} ${LIBS.$t:U${DPADD}}
+	${CC} ${LDFLAGS} ${LDFLAGS.$t} -o ${.TARGET} ${OBJS.$t} ${TEST_OBJS} \
 	    ${LDADD.$t} ${TEST_LDADD} ${LDADD} ${ATF_LDADD:U-latf-c}
 CLEANFILES+=	$t ${OBJS.$t}
 .endfor

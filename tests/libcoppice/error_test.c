@@ -113,7 +113,7 @@ ATF_TC_BODY(cut, tc)
 	struct co_error e;
 	size_t n;
 
-	for (size_t i = 0; i + 1 < sizeof(longer); i += 3)
+	for (size_t i = 0; i + 3 < sizeof(longer); i += 3)
 		memcpy(longer + i, "\xe2\x82\xac", 3);
 	longer[1998] = '\0';
 	co_error_set(&e, CO_EPROTO_TOOBIG, longer, "%s", longer);
