@@ -6,7 +6,8 @@
 .include <bsd.own.mk>
 
 CFLAGS+=	-I${.CURDIR} -DTEST_SRCDIR='"${.CURDIR}"'
-ATF_SH?=	atf-sh
+ATF_SH?=	/usr/bin/atf-sh
+ATF_LDADD?=	-latf-c
 
 # Header dependencies, written by the compiler itself.
 CFLAGS+=	-MMD -MP
@@ -30,13 +31,13 @@ $t.${s:T:R}.o: $s
 .endfor
 $t: ${OBJS.$t} ${TEST_OBJS} ${LIBS.$t:U${DPADD}}
 	${CC} ${LDFLAGS} ${LDFLAGS.$t} -o ${.TARGET} ${OBJS.$t} ${TEST_OBJS} \
-	    ${LDADD.$t} ${TEST_LDADD} ${LDADD} ${ATF_LDADD:U-latf-c}
+	    ${LDADD.$t} ${TEST_LDADD} ${LDADD} ${ATF_LDADD}
 CLEANFILES+=	$t ${OBJS.$t}
 .endfor
 
 .for t in ${ATF_TESTS_SH}
 $t: $t.sh
-	{ echo "#! $$(command -v ${ATF_SH})"; \
+	{ echo "#! ${ATF_SH}"; \
 	    echo 'TEST_SRCDIR=${.CURDIR}; OBJTOP=${CO_OBJ}'; \
 	    cat ${.ALLSRC:M*.sh}; } > ${.TARGET}.tmp
 	chmod +x ${.TARGET}.tmp

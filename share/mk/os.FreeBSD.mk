@@ -10,3 +10,5 @@ LDADD.coppice=	-lm
 LDADD.undo=	-lzstd
 LDADD.net=	-ljail
 MANDIR=		${PREFIX}/share/man/man
+ATF_SH=		/usr/libexec/atf-sh
+ATF_LDADD=	-lprivateatf-c
