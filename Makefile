@@ -1,6 +1,6 @@
 # coppice.  Plain "make" builds everything; the README names the rest.
 
-SUBDIR=		lib tests bench share man etc
+SUBDIR=		lib tests share man etc
 
 .include "share/mk/coppice.mk"
 .include "share/mk/coppice.top.mk"

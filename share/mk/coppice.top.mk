@@ -2,8 +2,8 @@
 # benchmarks and cross builds.
 
 SUB=		cd ${.CURDIR} && env -u MAKEFLAGS ${MAKE:T} -j${JOBS}
+BENCHES=	cd ${.CURDIR}/bench && env -u MAKEFLAGS ${MAKE:T} -j${JOBS} all
 JOBS?=		2
-KYUA=		kyua --variable=parallelism=${JOBS}
 TOOLS=		${CO_SRC}/tools
 
 deps: .PHONY
@@ -15,6 +15,7 @@ run: .PHONY deps
 
 check: .PHONY deps
 	@${SUB} all
+	@${BENCHES}
 	@${TOOLS}/check ${CO_SRC} ${CO_OBJ}
 
 check-sanitize: .PHONY deps
@@ -33,6 +34,7 @@ fuzz: .PHONY deps
 
 bench: .PHONY deps
 	@${SUB} all
+	@${BENCHES}
 	@${TOOLS}/bench ${CO_SRC} ${CO_OBJ} ${BENCH}
 
 cross: .PHONY
