@@ -1,8 +1,8 @@
 # What only the top folder offers: the tests in their variants, lint, fuzz,
 # benchmarks and cross builds.
 
-SUB=		cd ${.CURDIR} && env -u MAKEFLAGS ${MAKE:T} -j${JOBS}
-BENCHES=	cd ${.CURDIR}/bench && env -u MAKEFLAGS ${MAKE:T} -j${JOBS} all
+SUB=		cd ${.CURDIR} && ${MAKE} -j${JOBS}
+BENCHES=	cd ${.CURDIR}/bench && ${MAKE} -j${JOBS} all
 JOBS?=		2
 TOOLS=		${CO_SRC}/tools
 
@@ -26,9 +26,9 @@ lint: .PHONY deps
 	@${TOOLS}/lint ${CO_SRC}
 
 fuzz: .PHONY deps
-	@cd ${.CURDIR}/lib && env -u MAKEFLAGS ${MAKE:T} -j${JOBS} \
+	@cd ${.CURDIR}/lib && ${MAKE} -j${JOBS} \
 	    VARIANT=fuzz all
-	@cd ${.CURDIR}/tests/fuzz && env -u MAKEFLAGS ${MAKE:T} -j${JOBS} \
+	@cd ${.CURDIR}/tests/fuzz && ${MAKE} -j${JOBS} \
 	    VARIANT=fuzz fuzzers
 	@${TOOLS}/fuzz ${CO_SRC} ${CO_OBJROOT}/fuzz ${FUZZ_SECONDS:U60}
 
