@@ -4,3 +4,4 @@ CFLAGS+=	-U_WIN32_WINNT -D_WIN32_WINNT=0x0A00 -D__USE_MINGW_ANSI_STDIO=1 \
 HARDEN=
 NOLIBS=		net undo
 LDADD.coppice=	-lm -ladvapi32
+COMPILE.c=	${CC} ${CFLAGS} -o ${.TARGET} -c
