@@ -25,7 +25,7 @@ move(nvlist_t *nvl, const char *name, struct nvpair *value, int error)
 		error = nvlist_error(nvl);
 	if (error == 0 && (nvp = nv_pair_alloc(name, value->type)) == NULL)
 		error = errno;
-	if (error == 0) {
+	if (nvp != NULL) {
 		nvp->size = value->size;
 		nvp->nitems = value->nitems;
 		nvp->v = value->v;

@@ -385,8 +385,8 @@ string(xo_handle_t *xop, struct xo_buf *b, struct spec *sp, unsigned flags)
 	spec_stars(xop, sp);
 	if (!take_string(xop, sp, flags, &st))
 		return;
-	if (st.enc == xo_encoding(xop) && sp->num[WIDTH] < 0 &&
-	    sp->num[SIZE] < 0 && sp->num[MAX] < 0 &&
+	if (st.enc == xo_encoding(xop) && st.s != NULL &&
+	    sp->num[WIDTH] < 0 && sp->num[SIZE] < 0 && sp->num[MAX] < 0 &&
 	    (xop->iflags & XOIF_ANCHOR) == 0 &&
 	    (xop->flags & XOF_COLUMNS) == 0) {
 		/* Nothing to count: bytes go out as they are. */
