@@ -1,0 +1,825 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * The network on FreeBSD, with real jails, bridges, pairs and pf: who
+ * reaches whom, host set-up and its revert, restarts.  The internet is a
+ * vnet jail behind a pair of its own; the test needs a machine that has no
+ * other use for pf, and says so by COPPICE_PF_TEST=yes.
+ */
+
+#include <sys/param.h>
+#include <sys/ioctl.h>
+#include <sys/jail.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <net/ethernet.h>
+#include <net/if.h>
+#include <netinet/in.h>
+
+#include <arpa/inet.h>
+#include <atf-c.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <jail.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "deadman.h"
+
+#define	INET4	"198.51.100.1"
+#define	INET4B	"198.51.100.2"
+#define	HOST4	"198.51.100.100"
+#define	INET6	"2001:db8:1::1"
+#define	HOST6	"2001:db8:1::100"
+#define	PORT	8080
+#define	PORT2	9090
+
+static char self[1024];
+static int countdown;
+
+void
+net_point(const char *name)
+{
+
+	(void)name;
+	if (countdown > 0 && --countdown == 0) {
+		kill(getpid(), SIGKILL);
+		for (;;)
+			pause();
+	}
+}
+
+struct world {
+	struct net_conf	 conf;
+	struct net	*net;
+	char		 dir[64], pfconf[96];
+	const char	*helper[3];
+	int		 inet;		/* jail id of the internet */
+	pid_t		 pids[64];
+	int		 npids;
+};
+
+/* A sandbox is a jail that one process holds. */
+struct box {
+	char		 id[CO_IDSIZE];
+	struct net_lease lease;
+	int		 jid;
+	pid_t		 pid;
+};
+
+static int
+run(int jid, char *out, size_t size, const char *prog, ...)
+{
+	const char *argv[32];
+	int fd[2], n = 0, status;
+	size_t len = 0;
+	ssize_t got;
+	char sink[4096];
+	va_list ap;
+	pid_t pid;
+
+	argv[n++] = prog;
+	va_start(ap, prog);
+	while ((argv[n] = va_arg(ap, const char *)) != NULL)
+		ATF_REQUIRE(++n < 31);
+	va_end(ap);
+	ATF_REQUIRE_EQ(0, pipe(fd));
+	if ((pid = fork()) == 0) {
+		dup2(fd[1], 1);
+		dup2(fd[1], 2);
+		close(fd[0]);
+		if (jid > 0 && jail_attach(jid) != 0)
+			_exit(126);
+		execv(prog, (char *const *)(uintptr_t)argv);
+		_exit(127);
+	}
+	close(fd[1]);
+	while ((got = read(fd[0], sink, sizeof(sink))) > 0)
+		if (out != NULL && len + (size_t)got < size) {
+			memcpy(out + len, sink, (size_t)got);
+			len += (size_t)got;
+		}
+	if (out != NULL)
+		out[len] = '\0';
+	close(fd[0]);
+	waitpid(pid, &status, 0);
+	return (WIFEXITED(status) ? WEXITSTATUS(status) : -1);
+}
+
+#define	IFCONFIG(jid, ...) ATF_REQUIRE_EQ(0, run(jid, NULL, 0,		\
+	    "/sbin/ifconfig", __VA_ARGS__, NULL))
+
+/* Start a process in a new vnet jail; it runs ${fn} there. */
+static int
+jail_start(struct world *w, void (*fn)(void), pid_t *pid)
+{
+	char name[64];
+	int fd[2], jid;
+
+	ATF_REQUIRE_EQ(0, pipe(fd));
+	if ((*pid = fork()) == 0) {
+		snprintf(name, sizeof(name), "coppice-test-%d", getpid());
+		jid = jail_setv(JAIL_CREATE | JAIL_ATTACH, "name", name,
+		    "path", "/", "vnet", "new", "allow.raw_sockets", NULL,
+		    NULL);
+		(void)!write(fd[1], &jid, sizeof(jid));
+		close(fd[0]);
+		close(fd[1]);
+		fn();
+		_exit(0);
+	}
+	close(fd[1]);
+	ATF_REQUIRE_EQ(sizeof(jid), read(fd[0], &jid, sizeof(jid)));
+	close(fd[0]);
+	ATF_REQUIRE_MSG(jid > 0, "no jail: %s", jail_errmsg);
+	w->pids[w->npids++] = *pid;
+	return (jid);
+}
+
+static void
+idle(void)
+{
+
+	for (;;)
+		pause();
+}
+
+static int
+bound(int type, uint16_t port)
+{
+	struct sockaddr_in6 six = { .sin6_len = sizeof(six),
+	    .sin6_family = AF_INET6 };
+	int fd = socket(AF_INET6, type, 0), one = 1, zero = 0;
+
+	setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof(zero));
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	six.sin6_port = htons(port);
+	if (bind(fd, (void *)&six, sizeof(six)) != 0 ||
+	    (type == SOCK_STREAM && listen(fd, 16) != 0))
+		_exit(98);
+	return (fd);
+}
+
+/* Echo by TCP and UDP on both ports. */
+static void
+echo(void)
+{
+	struct pollfd p[128];
+	struct sockaddr_storage ss;
+	socklen_t len;
+	char buf[8192];
+	ssize_t n;
+	int i, count = 4;
+
+	p[0] = (struct pollfd){ bound(SOCK_STREAM, PORT), POLLIN, 0 };
+	p[1] = (struct pollfd){ bound(SOCK_DGRAM, PORT), POLLIN, 0 };
+	p[2] = (struct pollfd){ bound(SOCK_STREAM, PORT2), POLLIN, 0 };
+	p[3] = (struct pollfd){ bound(SOCK_DGRAM, PORT2), POLLIN, 0 };
+	while (poll(p, (nfds_t)count, -1) >= 0 || errno == EINTR) {
+		for (i = 0; i < 4; i++) {
+			if (p[i].revents == 0)
+				continue;
+			if (i % 2 == 0 && count < 128) {
+				p[count++] = (struct pollfd){ accept(p[i].fd,
+				    NULL, NULL), POLLIN, 0 };
+				continue;
+			}
+			len = sizeof(ss);
+			n = recvfrom(p[i].fd, buf, sizeof(buf), 0,
+			    (void *)&ss, &len);
+			if (n >= 0)
+				(void)sendto(p[i].fd, buf, (size_t)n, 0,
+				    (void *)&ss, len);
+		}
+		for (i = 4; i < count; i++) {
+			if (p[i].revents == 0)
+				continue;
+			n = recv(p[i].fd, buf, sizeof(buf), 0);
+			if (n > 0)
+				(void)send(p[i].fd, buf, (size_t)n,
+				    MSG_NOSIGNAL);
+			else {
+				close(p[i].fd);
+				p[i--] = p[--count];
+			}
+		}
+	}
+}
+
+static void
+world_open(struct world *w, bool set_up)
+{
+	struct co_error e;
+	char line[80], *nl;
+	pid_t pid;
+
+	memset(w, 0, sizeof(*w));
+	snprintf(w->dir, sizeof(w->dir), "/tmp/coppice-net.%d", getpid());
+	ATF_REQUIRE_EQ(0, mkdir(w->dir, 0700));
+	snprintf(w->pfconf, sizeof(w->pfconf), "%s/pf.conf", w->dir);
+	w->inet = jail_start(w, echo, &pid);
+	ATF_REQUIRE_EQ(0, run(0, line, sizeof(line), "/sbin/ifconfig",
+	    "epair", "create", NULL));
+	if ((nl = strchr(line, '\n')) != NULL)
+		*nl = '\0';
+	IFCONFIG(0, line, "name", "uplink0");
+	IFCONFIG(0, "uplink0", "inet", HOST4 "/24", "up");
+	IFCONFIG(0, "uplink0", "inet6", HOST6 "/64", "no_dad");
+	line[strlen(line) - 1] = 'b';
+	{
+		char jid[16];
+
+		snprintf(jid, sizeof(jid), "%d", w->inet);
+		IFCONFIG(0, line, "vnet", jid);
+	}
+	IFCONFIG(w->inet, line, "inet", INET4 "/24", "up");
+	IFCONFIG(w->inet, line, "inet", INET4B "/32", "alias");
+	IFCONFIG(w->inet, line, "inet6", INET6 "/64", "no_dad");
+	IFCONFIG(w->inet, "lo0", "inet", "127.0.0.1/8", "up");
+	ATF_REQUIRE_EQ(0, run(0, NULL, 0, "/sbin/route", "-q", "add",
+	    "default", INET4, NULL));
+	ATF_REQUIRE_EQ(0, run(0, NULL, 0, "/sbin/route", "-q", "-6", "add",
+	    "default", INET6, NULL));
+	net_conf_default(&w->conf);
+	w->helper[0] = self;
+	w->helper[1] = "net-helper";
+	w->conf.helper = w->helper;
+	w->conf.statedir = w->dir;
+	w->conf.pf_conf = w->pfconf;
+	w->conf.quarantine_ms = 0;
+	ATF_REQUIRE_EQ_MSG(0, net_open(&w->conf, &w->net, &e), "%s",
+	    e.message);
+	if (set_up)
+		ATF_REQUIRE_EQ_MSG(0, net_setup(w->net, NULL, &e), "%s",
+		    e.message);
+}
+
+static void
+world_close(struct world *w)
+{
+	struct net_report rep;
+	struct co_error e;
+	int i;
+
+	for (i = 0; i < w->npids; i++) {
+		kill(w->pids[i], SIGKILL);
+		waitpid(w->pids[i], NULL, 0);
+	}
+	ATF_CHECK_EQ_MSG(0, net_reconcile(w->net, NULL, 0, &rep, &e), "%s",
+	    e.message);
+	ATF_CHECK_EQ_MSG(0, net_teardown(w->net, &e), "%s", e.message);
+	net_close(w->net);
+	(void)run(0, NULL, 0, "/sbin/ifconfig", "uplink0", "destroy", NULL);
+	(void)run(0, NULL, 0, "/bin/rm", "-rf", w->dir, NULL);
+}
+
+static struct net_policy *
+policy_of(const char *text)
+{
+	struct net_policy *p;
+	struct co_error e;
+
+	ATF_REQUIRE_EQ_MSG(0, net_policy_parse(text, strlen(text), &p, &e),
+	    "%s", e.message);
+	return (p);
+}
+
+static void
+box_open(struct world *w, struct box *b, const char *policy)
+{
+	struct net_policy *p = policy_of(policy);
+	struct net_attach a;
+	struct co_error e;
+
+	memset(b, 0, sizeof(*b));
+	memset(&a, 0, sizeof(a));
+	co_id_make(b->id);
+	b->jid = jail_start(w, echo, &b->pid);
+	a.id = b->id;
+	a.jid = b->jid;
+	a.policy = p;
+	ATF_REQUIRE_EQ_MSG(0, net_attach(w->net, &a, &b->lease, &e), "%s",
+	    e.message);
+	net_policy_free(p);
+}
+
+static void
+box_set(struct world *w, struct box *b, const char *policy)
+{
+	struct net_policy *p = policy_of(policy);
+	struct co_error e;
+
+	ATF_REQUIRE_EQ_MSG(0, net_policy_set(w->net, b->id, p, &e), "%s",
+	    e.message);
+	net_policy_free(p);
+}
+
+static int
+dial(const char *addr, uint16_t port, int type)
+{
+	struct sockaddr_in6 six = { .sin6_len = sizeof(six),
+	    .sin6_family = AF_INET6 };
+	struct sockaddr_in in = { .sin_len = sizeof(in),
+	    .sin_family = AF_INET };
+	bool v6 = strchr(addr, ':') != NULL;
+	int fd = socket(v6 ? AF_INET6 : AF_INET, type | SOCK_NONBLOCK, 0);
+
+	in.sin_port = six.sin6_port = htons(port);
+	inet_pton(v6 ? AF_INET6 : AF_INET, addr, v6 ? (void *)&six.sin6_addr :
+	    (void *)&in.sin_addr);
+	if (connect(fd, v6 ? (void *)&six : (void *)&in, v6 ? sizeof(six) :
+	    sizeof(in)) != 0 && errno != EINPROGRESS)
+		return (-1);
+	return (fd);
+}
+
+enum probe { TCP, UDP, PING };
+
+static int
+probe_inside(enum probe what, const char *addr, uint16_t port)
+{
+	struct net_addr a;
+	struct pollfd p;
+	socklen_t len = sizeof(int);
+	char c = 'x';
+	int err = ETIMEDOUT;
+
+	if (what == PING)
+		return (net_addr_parse(addr, &a) == 0 &&
+		    net_smoke_ping(&a, 1500));
+	p.fd = dial(addr, port, what == TCP ? SOCK_STREAM : SOCK_DGRAM);
+	if (p.fd < 0)
+		return (0);
+	p.events = what == TCP ? POLLOUT : POLLIN;
+	if (what == UDP)
+		(void)send(p.fd, &c, 1, 0);
+	if (poll(&p, 1, 1500) != 1)
+		return (0);
+	if (what == UDP)
+		return (recv(p.fd, &c, 1, 0) == 1);
+	getsockopt(p.fd, SOL_SOCKET, SO_ERROR, &err, &len);
+	return (err == 0 || err == ECONNREFUSED);
+}
+
+static bool
+probe(int jid, enum probe what, const char *addr, uint16_t port)
+{
+	int status;
+	pid_t pid;
+
+	if ((pid = fork()) == 0) {
+		if (jid > 0 && jail_attach(jid) != 0)
+			_exit(99);
+		_exit(probe_inside(what, addr, port));
+	}
+	waitpid(pid, &status, 0);
+	ATF_REQUIRE(WIFEXITED(status) && WEXITSTATUS(status) <= 1);
+	return (WEXITSTATUS(status) == 1);
+}
+
+#define	HEAD(name)							\
+ATF_TC(name);								\
+ATF_TC_HEAD(name, tc)							\
+{									\
+									\
+	atf_tc_set_md_var(tc, "require.user", "root");			\
+	atf_tc_set_md_var(tc, "timeout", "1800");			\
+}
+
+static void
+needs_leave(void)
+{
+	const char *s = getenv("COPPICE_PF_TEST");
+
+	if (s == NULL || strcmp(s, "yes") != 0)
+		atf_tc_skip("changes pf's rules; set COPPICE_PF_TEST=yes on a "
+		    "machine made for that");
+}
+
+/* Columns as on Linux: see matrix_test.c. */
+struct row {
+	const char	*policy;
+	bool		 tcp, udp, ping, six, gateway;
+};
+
+static const struct row rows[] = {
+	{ "mode open\n", true, true, true, true, true },
+	{ "mode allowlist\nallow " INET4 ":8080/tcp\n", true, false, false,
+	    false, true },
+	{ "mode allowlist\nallow 198.51.100.0/30:8080/udp\n"
+	    "allow [2001:db8:1::/64]:8080/tcp\n", false, true, false, true,
+	    true },
+	{ "mode allowlist\nallow 198.51.100.0/24\ndeny " INET4 "\n", false,
+	    false, false, false, true },
+	{ "mode airgap\nallow 198.51.100.0/24\n", false, false, false, false,
+	    true },
+	{ "mode disabled\n", false, false, false, false, false },
+};
+
+HEAD(matrix);
+ATF_TC_BODY(matrix, tc)
+{
+	char ip[NET_ADDRSTR], six[NET_ADDRSTR], mine[NET_ADDRSTR];
+	const struct row *r;
+	struct world w;
+	struct box a, b;
+	size_t i;
+	pid_t host;
+
+	needs_leave();
+	world_open(&w, true);
+	/* The host itself serves, at all its addresses. */
+	if ((host = fork()) == 0) {
+		echo();
+		_exit(0);
+	}
+	w.pids[w.npids++] = host;
+	box_open(&w, &a, "mode open\n");
+	box_open(&w, &b, "mode open\n");
+	net_addr_print(&b.lease.addr, ip);
+	net_addr_print(&b.lease.addr6, six);
+	net_addr_print(&a.lease.addr, mine);
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		r = &rows[i];
+		box_set(&w, &a, r->policy);
+		ATF_CHECK_EQ_MSG(r->tcp, probe(a.jid, TCP, INET4, PORT), "%s",
+		    r->policy);
+		ATF_CHECK_EQ_MSG(r->udp, probe(a.jid, UDP, INET4, PORT), "%s",
+		    r->policy);
+		ATF_CHECK_EQ_MSG(r->ping, probe(a.jid, PING, INET4, 0), "%s",
+		    r->policy);
+		ATF_CHECK_EQ_MSG(r->six, probe(a.jid, TCP, INET6, PORT), "%s",
+		    r->policy);
+		ATF_CHECK_EQ_MSG(r->gateway, probe(a.jid, PING, "10.78.0.1",
+		    0), "%s", r->policy);
+		ATF_CHECK_EQ_MSG(r->gateway, probe(a.jid, TCP, "10.78.0.1",
+		    49983), "%s", r->policy);
+		ATF_CHECK_MSG(!probe(a.jid, TCP, "10.78.0.1", PORT), "%s",
+		    r->policy);
+		ATF_CHECK_MSG(!probe(a.jid, TCP, "10.77.0.1", PORT), "%s",
+		    r->policy);
+		ATF_CHECK_MSG(!probe(a.jid, TCP, HOST4, PORT), "%s",
+		    r->policy);
+		ATF_CHECK_MSG(!probe(a.jid, TCP, HOST6, PORT), "%s",
+		    r->policy);
+		ATF_CHECK_MSG(!probe(a.jid, TCP, ip, PORT), "%s", r->policy);
+		ATF_CHECK_MSG(!probe(a.jid, PING, ip, 0), "%s", r->policy);
+		ATF_CHECK_MSG(!probe(a.jid, PING, six, 0), "%s", r->policy);
+		ATF_CHECK_EQ_MSG(r->gateway, probe(0, PING, mine, 0), "%s",
+		    r->policy);
+	}
+	/* The neighbour was never affected. */
+	ATF_CHECK(probe(b.jid, TCP, INET4, PORT));
+	world_close(&w);
+}
+
+/* A jail that gives itself another address is not heard. */
+HEAD(spoofing);
+ATF_TC_BODY(spoofing, tc)
+{
+	struct world w;
+	struct box a, b;
+
+	needs_leave();
+	world_open(&w, true);
+	box_open(&w, &a, "mode open\n");
+	box_open(&w, &b, "mode open\n");
+	ATF_CHECK(probe(a.jid, UDP, INET4, PORT));
+	IFCONFIG(a.jid, "vnet0", "inet", "10.78.0.200/32", "alias");
+	{
+		char ip[NET_ADDRSTR];
+
+		net_addr_print(&a.lease.addr, ip);
+		IFCONFIG(a.jid, "vnet0", "inet", ip, "-alias");
+	}
+	(void)run(a.jid, NULL, 0, "/sbin/ifconfig", "vnet0", "inet",
+	    "10.78.0.200/24", "alias", NULL);
+	(void)run(a.jid, NULL, 0, "/sbin/route", "-q", "add", "default",
+	    "10.78.0.1", NULL);
+	ATF_CHECK(!probe(a.jid, UDP, INET4, PORT));
+	ATF_CHECK(!probe(a.jid, PING, "10.78.0.1", 0));
+	/* Nor one that takes the neighbour's hardware address. */
+	IFCONFIG(a.jid, "vnet0", "ether", "06:00:0a:4e:00:0b");
+	ATF_CHECK(!probe(a.jid, PING, "10.78.0.1", 0));
+	ATF_CHECK(probe(b.jid, UDP, INET4, PORT));
+	world_close(&w);
+}
+
+static int
+bad_probe(struct net *n, void *arg, struct co_error *e)
+{
+
+	(void)n;
+	(void)arg;
+	return (co_error_set(e, CO_ENET_RULES, "probe", "it smells burnt"));
+}
+
+static void
+put_conf(struct world *w, const char *text)
+{
+	struct co_error e;
+	int fd = open(w->dir, O_RDONLY | O_DIRECTORY);
+
+	ATF_REQUIRE_EQ(0, co_file_replace(fd, "pf.conf", text, strlen(text),
+	    0600, &e));
+	close(fd);
+}
+
+static void
+expect_conf(struct world *w, const char *want)
+{
+	struct co_error e;
+	char *text;
+	size_t len;
+
+	ATF_REQUIRE_EQ(0, co_file_read(AT_FDCWD, w->pfconf, 65536, &text,
+	    &len, &e));
+	ATF_CHECK_STREQ(want, text);
+	free(text);
+}
+
+HEAD(setup);
+ATF_TC_BODY(setup, tc)
+{
+	static const char mine[] = "set skip on lo0\n"
+	    "block in quick on uplink0 proto tcp to port 23\npass all\n";
+	struct net_setup s = { .probe = bad_probe };
+	static char before[65536], after[65536];
+	struct world w;
+	struct co_error e;
+
+	needs_leave();
+	world_open(&w, false);
+	put_conf(&w, mine);
+	ATF_REQUIRE_EQ(0, run(0, NULL, 0, "/sbin/pfctl", "-qf", w.pfconf,
+	    NULL));
+	ATF_REQUIRE_EQ(0, run(0, NULL, 0, "/sbin/pfctl", "-qe", NULL));
+	ATF_REQUIRE_EQ(0, run(0, before, sizeof(before), "/sbin/pfctl", "-qs",
+	    "rules", NULL));
+	/* A change that fails its test leaves no trace. */
+	ATF_REQUIRE_EQ(-1, net_setup(w.net, &s, &e));
+	ATF_CHECK_EQ_MSG(CO_ENET_REVERTED, e.code, "%s", e.message);
+	ATF_REQUIRE_EQ(0, run(0, after, sizeof(after), "/sbin/pfctl", "-qs",
+	    "rules", NULL));
+	ATF_CHECK_STREQ(before, after);
+	expect_conf(&w, mine);
+	/* One that holds adds two lines and keeps the others. */
+	ATF_REQUIRE_EQ_MSG(0, net_setup(w.net, NULL, &e), "%s", e.message);
+	expect_conf(&w, "set skip on lo0\n# coppice nat begin\n"
+	    "nat-anchor \"cube/*\"\n# coppice nat end\n"
+	    "# coppice filter begin\nanchor \"cube/*\"\n"
+	    "# coppice filter end\n"
+	    "block in quick on uplink0 proto tcp to port 23\npass all\n");
+	ATF_REQUIRE_EQ(0, run(0, after, sizeof(after), "/sbin/pfctl", "-qs",
+	    "rules", NULL));
+	ATF_CHECK(strstr(after, "port = telnet") != NULL ||
+	    strstr(after, "port = 23") != NULL);
+	/* Again: nothing to do, and no probe is asked. */
+	ATF_CHECK_EQ(0, net_setup(w.net, &s, &e));
+	ATF_REQUIRE_EQ_MSG(0, net_teardown(w.net, &e), "%s", e.message);
+	expect_conf(&w, mine);
+	ATF_REQUIRE_EQ(0, run(0, after, sizeof(after), "/sbin/pfctl", "-qs",
+	    "rules", NULL));
+	ATF_CHECK_STREQ(before, after);
+	/* A skipped uplink is found out. */
+	put_conf(&w, "set skip on uplink0\npass all\n");
+	ATF_REQUIRE_EQ(0, run(0, NULL, 0, "/sbin/pfctl", "-qf", w.pfconf,
+	    NULL));
+	ATF_CHECK_EQ(-1, net_setup(w.net, NULL, &e));
+	ATF_CHECK_MSG(strstr(e.message, "set skip on uplink0") != NULL, "%s",
+	    e.message);
+	/* Rules that are loaded but stand nowhere are not overwritten. */
+	put_conf(&w, "pass all\n");
+	ATF_CHECK_EQ(0, run(0, NULL, 0, "/bin/sh", "-c",
+	    "echo 'pass all\nblock in proto udp to port 9' | "
+	    "/sbin/pfctl -qf -", NULL));
+	ATF_CHECK_EQ(-1, net_setup(w.net, NULL, &e));
+	ATF_CHECK_MSG(strstr(e.message, "are not those of") != NULL, "%s",
+	    e.message);
+	(void)run(0, NULL, 0, "/sbin/pfctl", "-qf", w.pfconf, NULL);
+	(void)run(0, NULL, 0, "/sbin/pfctl", "-qd", NULL);
+	world_close(&w);
+}
+
+/* Flows go on, or end, with a change of policy. */
+static bool
+alive(int fd)
+{
+	struct pollfd p = { fd, POLLIN, 0 };
+	char c = 'x';
+
+	return (send(fd, &c, 1, MSG_NOSIGNAL) == 1 && poll(&p, 1, 2000) == 1 &&
+	    recv(fd, &c, 1, 0) == 1);
+}
+
+HEAD(live_change);
+ATF_TC_BODY(live_change, tc)
+{
+	struct net_counters k;
+	struct world w;
+	struct box a;
+	struct co_error e;
+	int to[2], from[2], result, one, two, status;
+	char c;
+	pid_t pid;
+
+	needs_leave();
+	world_open(&w, true);
+	box_open(&w, &a, "mode open\n");
+	ATF_REQUIRE_EQ(0, pipe(to));
+	ATF_REQUIRE_EQ(0, pipe(from));
+	if ((pid = fork()) == 0) {
+		if (jail_attach(a.jid) != 0)
+			_exit(99);
+		one = dial(INET4, PORT, SOCK_STREAM);
+		two = dial(INET4B, PORT, SOCK_STREAM);
+		sleep(1);
+		if (!alive(one) || !alive(two))
+			_exit(64);
+		(void)!write(from[1], "r", 1);
+		(void)!read(to[0], &c, 1);
+		result = alive(one) ? 1 : 0;
+		result |= alive(two) ? 2 : 0;
+		_exit(result);
+	}
+	ATF_REQUIRE_EQ(1, read(from[0], &c, 1));
+	box_set(&w, &a, "mode allowlist\nallow " INET4 ":8080/tcp\n");
+	ATF_REQUIRE_EQ(1, write(to[1], "g", 1));
+	waitpid(pid, &status, 0);
+	ATF_CHECK_EQ(1, WEXITSTATUS(status));
+	ATF_REQUIRE_EQ_MSG(0, net_counters(w.net, a.id, &k, &e), "%s",
+	    e.message);
+	ATF_CHECK(k.in_packets > 0 && k.out_packets > 0);
+	ATF_CHECK(k.blocked_packets > 0);
+	world_close(&w);
+}
+
+static int
+count_links(void)
+{
+	char out[65536], *p = out;
+	int n = 0;
+
+	ATF_REQUIRE_EQ(0, run(0, out, sizeof(out), "/sbin/ifconfig", "-l",
+	    NULL));
+	while ((p = strstr(p, "cp")) != NULL) {
+		if ((p == out || p[-1] == ' ') && strspn(p + 2,
+		    "0123456789abcdef") == 12)
+			n++;
+		p += 2;
+	}
+	return (n);
+}
+
+/* Restart, disorder, and kill -9 at every step of attaching. */
+HEAD(restart);
+ATF_TC_BODY(restart, tc)
+{
+	struct net_policy *p = policy_of("mode open\n");
+	struct net_record r[2];
+	struct net_report rep;
+	struct net_attach at;
+	struct net_lease l;
+	struct world w;
+	struct box a, b;
+	struct co_error e;
+	int k, status;
+	bool killed = true;
+	char out[4096];
+	pid_t pid;
+
+	needs_leave();
+	world_open(&w, true);
+	box_open(&w, &a, "mode open\n");
+	box_open(&w, &b, "mode open\n");
+	net_close(w.net);
+	ATF_REQUIRE_EQ(0, net_open(&w.conf, &w.net, &e));
+	memset(r, 0, sizeof(r));
+	r[0].lease = a.lease;
+	r[1].lease = b.lease;
+	r[0].policy = r[1].policy = p;
+	r[0].alive = r[1].alive = true;
+	ATF_REQUIRE_EQ_MSG(0, net_reconcile(w.net, r, 2, &rep, &e), "%s",
+	    e.message);
+	ATF_CHECK_EQ(2, rep.kept);
+	ATF_CHECK_EQ(0, rep.remade);
+	ATF_CHECK_EQ(0, rep.removed);
+	ATF_CHECK_EQ(0, rep.foreign);
+	ATF_CHECK(probe(a.jid, UDP, INET4, PORT));
+	r[1].alive = false;
+	ATF_REQUIRE_EQ(0, net_reconcile(w.net, r, 2, &rep, &e));
+	ATF_CHECK_EQ(1, rep.kept);
+	ATF_CHECK_EQ(2, rep.removed);
+	ATF_CHECK_EQ(1, count_links());
+	for (k = 1; killed && k < 40; k++) {
+		if ((pid = fork()) == 0) {
+			struct net *n;
+
+			if (net_open(&w.conf, &n, &e) != 0)
+				_exit(50);
+			r[0].alive = true;
+			if (net_reconcile(n, r, 1, &rep, &e) != 0)
+				_exit(51);
+			memset(&at, 0, sizeof(at));
+			at.id = b.id;
+			at.jid = b.jid;
+			at.policy = p;
+			countdown = k;
+			_exit(net_attach(n, &at, &l, &e) == 0 ? 0 : 52);
+		}
+		waitpid(pid, &status, 0);
+		killed = WIFSIGNALED(status);
+		if (!killed)
+			ATF_CHECK_EQ_MSG(0, WEXITSTATUS(status), "step %d", k);
+		ATF_REQUIRE_EQ_MSG(0, net_reconcile(w.net, r, 1, &rep, &e),
+		    "step %d: %s", k, e.message);
+		net_settle(w.net);
+		ATF_CHECK_EQ_MSG(1, count_links(), "step %d", k);
+		ATF_REQUIRE_EQ(0, run(0, out, sizeof(out), "/sbin/pfctl",
+		    "-qa", "cube", "-s", "Anchors", NULL));
+		ATF_CHECK_MSG(strstr(out, b.id) == NULL, "%s", out);
+		ATF_REQUIRE_EQ(0, run(0, out, sizeof(out), "/sbin/ifconfig",
+		    "-l", NULL));
+		ATF_CHECK_MSG(strstr(out, "epair2") == NULL, "step %d: %s", k,
+		    out);
+	}
+	ATF_CHECK_MSG(k > 8, "%d", k);
+	net_policy_free(p);
+	world_close(&w);
+}
+
+HEAD(churn);
+ATF_TC_BODY(churn, tc)
+{
+	struct net_policy *p = policy_of("mode open\n");
+	struct net_attach at;
+	struct net_lease l;
+	struct world w;
+	struct box a;
+	struct co_error e;
+	char id[CO_IDSIZE], out[65536];
+	int i;
+
+	needs_leave();
+	world_open(&w, true);
+	a.jid = jail_start(&w, idle, &a.pid);
+	for (i = 0; i < 20; i++) {
+		memset(&at, 0, sizeof(at));
+		co_id_make(id);
+		at.id = id;
+		at.kind = i % 4 == 3 ? NET_TAP : NET_PAIR;
+		at.jid = a.jid;
+		at.policy = p;
+		ATF_REQUIRE_EQ_MSG(0, net_attach(w.net, &at, &l, &e), "%d: %s",
+		    i, e.message);
+		if (at.kind == NET_TAP) {
+			char dev[32];
+
+			snprintf(dev, sizeof(dev), "/dev/%s", l.device);
+			ATF_CHECK_EQ(0, access(dev, F_OK));
+		}
+		ATF_REQUIRE_EQ_MSG(0, net_detach(w.net, id, &e), "%s",
+		    e.message);
+		net_settle(w.net);
+	}
+	ATF_CHECK_EQ(0, count_links());
+	ATF_REQUIRE_EQ(0, run(0, out, sizeof(out), "/usr/sbin/arp", "-an",
+	    NULL));
+	ATF_CHECK_MSG(strstr(out, "06:00:0a:4e:00:0") == NULL ||
+	    strstr(out, "(10.78.0.1)") != NULL, "%s", out);
+	net_policy_free(p);
+	world_close(&w);
+}
+
+int atf_tp_main(int, char **, atf_error_t (*)(atf_tp_t *));
+
+static atf_error_t
+add(atf_tp_t *tp)
+{
+
+	ATF_TP_ADD_TC(tp, matrix);
+	ATF_TP_ADD_TC(tp, spoofing);
+	ATF_TP_ADD_TC(tp, setup);
+	ATF_TP_ADD_TC(tp, live_change);
+	ATF_TP_ADD_TC(tp, restart);
+	ATF_TP_ADD_TC(tp, churn);
+	return (atf_no_error());
+}
+
+int
+main(int argc, char **argv)
+{
+
+	if (argc > 1 && strcmp(argv[1], "net-helper") == 0)
+		return (net_helper_main(argc - 2, argv + 2));
+	if (realpath(argv[0], self) == NULL)
+		snprintf(self, sizeof(self), "%s", argv[0]);
+	return (atf_tp_main(argc, argv, add));
+}
