@@ -15,30 +15,13 @@
 #include "deadman.h"
 #include "pf_freebsd.h"
 
-/* Whether pf ignores this interface by "set skip". */
-static bool
-skipped(const char *ifname)
-{
-	const char *const args[] = { "-v", "-s", "Interfaces", "-i", ifname,
-	    NULL };
-	char word[NET_IFNAME + 16], *text;
-	bool skip;
-
-	if (net_pf_run(NULL, args, NULL, &text, NULL) != 0)
-		return (false);
-	snprintf(word, sizeof(word), "%s (skip)", ifname);
-	skip = net_pf_has_line(text, word);
-	free(text);
-	return (skip);
-}
-
 static void
 check_skip(struct net *n, net_finding *f, void *arg)
 {
 	char uplink[NET_IFNAME], text[256];
 	int i;
 
-	if (net_pf_uplink(&n->conf, uplink, NULL) == 0 && skipped(uplink)) {
+	if (net_pf_uplink(&n->conf, uplink, NULL) == 0 && net_pf_skipped(uplink)) {
 		snprintf(text, sizeof(text), "\"set skip on %s\" hides the "
 		    "uplink from pf, so nothing is translated there; set "
 		    "\"net.uplink\" to the interface that carries it past pf, "
@@ -46,7 +29,7 @@ check_skip(struct net *n, net_finding *f, void *arg)
 		f(arg, NET_BAD, "skip", text);
 	}
 	for (i = 0; i < 2; i++) {
-		if (!skipped(n->range[i].bridge))
+		if (!net_pf_skipped(n->range[i].bridge))
 			continue;
 		snprintf(text, sizeof(text), "\"set skip on %s\" lets every "
 		    "sandbox pass unfiltered; take it out of pf.conf",
@@ -61,7 +44,7 @@ check_order(struct net *n, net_finding *f, void *arg)
 {
 	char word[NET_PF_ANCHOR], out[400], *line, *save = NULL, *text;
 
-	if (net_pf_show(NULL, &text, NULL) != 0)
+	if (net_pf_rules(NULL, &text, NULL) != 0)
 		return;
 	snprintf(word, sizeof(word), "anchor \"%s/*\"", n->conf.anchor);
 	for (line = strtok_r(text, "\n", &save); line != NULL;

@@ -6,6 +6,9 @@
  * both sides of the translation.
  */
 
+/* The list of states as a struct is what release 14 had, and 15 still has. */
+#define	COMPAT_FREEBSD14	1
+
 #include <sys/ioctl.h>
 #include <sys/nv.h>
 #include <sys/socket.h>
@@ -173,7 +176,7 @@ kill_form(const struct pf_state_export *s)
 
 	cmp = nvlist_create(0);
 	nvlist_add_number(cmp, "id", s->id);
-	nvlist_add_number(cmp, "creatorid", ntohl(s->creatorid));
+	nvlist_add_number(cmp, "creatorid", s->creatorid);
 	nvlist_add_number(cmp, "direction", 0);
 	nvl = nvlist_create(0);
 	nvlist_move_nvlist(nvl, "cmp", cmp);

@@ -112,7 +112,7 @@ rules_save(int dir, const char *file, const char *anchor, struct co_error *e)
 	char *text;
 	int r;
 
-	if (net_pf_show(anchor, &text, &why) != 0) {
+	if (net_pf_rules(anchor, &text, &why) != 0) {
 		if (anchor != NULL &&
 		    strstr(why.message, "does not exist") != NULL)
 			return (co_file_replace(dir, file, "", 0, 0600, e));
@@ -125,6 +125,27 @@ rules_save(int dir, const char *file, const char *anchor, struct co_error *e)
 	return (r);
 }
 
+static char *
+without_lines(const char *text, const char *anchor, bool nat, bool filter)
+{
+	struct net_buf b = { 0 };
+	char word[NET_PF_ANCHOR];
+	size_t k, n;
+
+	k = (size_t)snprintf(word, sizeof(word), "nat-anchor \"%s/*\"",
+	    anchor);
+	net_buf_printf(&b, "%s", "");
+	for (; *text != '\0'; text += n) {
+		n = strcspn(text, "\n");
+		n += text[n] == '\n';
+		if ((nat && strncmp(text, word, k) == 0) ||
+		    (filter && strncmp(text, word + 4, k - 4) == 0))
+			continue;
+		net_buf_add(&b, text, n);
+	}
+	return (net_buf_take(&b));
+}
+
 /* Rules that pf would not read back as they are could not be restored. */
 static int
 main_check(struct co_error *e)
@@ -132,7 +153,7 @@ main_check(struct co_error *e)
 	char *text;
 	int r;
 
-	if (net_pf_show(NULL, &text, e) != 0)
+	if (net_pf_rules(NULL, &text, e) != 0)
 		return (-1);
 	r = net_pf_same(NULL, text, e);
 	free(text);
@@ -144,6 +165,56 @@ main_check(struct co_error *e)
 	return (r < 0 ? -1 : 0);
 }
 
+/* Rules loaded by hand stand nowhere: a reload would surprise somebody. */
+static int
+main_is_conf(const struct net_conf *c, struct co_error *e)
+{
+	char *conf, *have = NULL, *bare = NULL;
+	size_t len;
+	int r = -1;
+
+	if (c->pf_conf == NULL || access(c->pf_conf, F_OK) != 0)
+		return (0);
+	if (co_file_read(AT_FDCWD, c->pf_conf, 8 << 20, &conf, &len, e) != 0)
+		return (-1);
+	if (net_pf_rules(NULL, &have, e) != 0)
+		goto out;
+	if (have[0] == '\0') {
+		r = 0;
+		goto out;
+	}
+	if ((bare = without_lines(have, c->anchor, true, true)) == NULL)
+		co_error_errno(e, ENOMEM, NULL, "rules");
+	else if ((r = net_pf_alike(conf, bare, c->anchor, e)) == 0)
+		r = co_error_set(e, CO_ENET_RULES, c->pf_conf,
+		    "pf's main rules are not those of %s, so nothing was "
+		    "changed; load the file by \"pfctl -f %s\", or write the "
+		    "rules into it", c->pf_conf, c->pf_conf);
+	else if (r == 1)
+		r = 0;
+out:
+	free(bare);
+	free(have);
+	free(conf);
+	return (r);
+}
+
+static int
+uplink_seen(const struct net_conf *c, struct co_error *e)
+{
+	char uplink[NET_IFNAME];
+
+	if (net_pf_uplink(c, uplink, e) != 0)
+		return (-1);
+	if (net_pf_skipped(uplink))
+		return (co_error_set(e, CO_ENET_UPLINK, uplink,
+		    "\"set skip on %s\" hides the uplink from pf, so nothing "
+		    "would be translated there; set \"net.uplink\" in "
+		    "coppice.conf to the interface that pf sees, or take %s "
+		    "out of \"set skip\"", uplink, uplink));
+	return (0);
+}
+
 int
 net_host_save(struct net *n, int dir, struct co_error *e)
 {
@@ -153,7 +224,8 @@ net_host_save(struct net *n, int dir, struct co_error *e)
 
 	net_pf_anchor(&n->conf, NET_PF_BASE, "", base);
 	net_pf_anchor(&n->conf, NET_PF_LAST, "", last);
-	if (main_check(e) != 0 || (on = net_pf_enabled(e)) < 0 ||
+	if (uplink_seen(&n->conf, e) != 0 || main_is_conf(&n->conf, e) != 0 ||
+	    main_check(e) != 0 || (on = net_pf_enabled(e)) < 0 ||
 	    number_save(dir, "pf", on, e) != 0 ||
 	    co_file_replace(dir, "anchor", a, strlen(a), 0600, e) != 0 ||
 	    rules_save(dir, "main", NULL, e) != 0 ||
@@ -270,7 +342,7 @@ apply_main(struct net *n, struct co_error *e)
 	if (nat && filter)
 		return (0);
 	if (apply_added(n, !nat, !filter, e) != 0 ||
-	    net_pf_show(NULL, &text, e) != 0)
+	    net_pf_rules(NULL, &text, e) != 0)
 		return (-1);
 	r = net_pf_conf_merge(text, n->conf.anchor, false, &merged, e);
 	free(text);
@@ -376,27 +448,6 @@ net_host_commit(struct net *n, struct co_error *e)
 /*
  * Undo.
  */
-static char *
-without_lines(const char *text, const char *anchor, bool nat, bool filter)
-{
-	struct net_buf b = { 0 };
-	char word[NET_PF_ANCHOR];
-	size_t k, n;
-
-	k = (size_t)snprintf(word, sizeof(word), "nat-anchor \"%s/*\"",
-	    anchor);
-	net_buf_printf(&b, "%s", "");
-	for (; *text != '\0'; text += n) {
-		n = strcspn(text, "\n");
-		n += text[n] == '\n';
-		if ((nat && strncmp(text, word, k) == 0) ||
-		    (filter && strncmp(text, word + 4, k - 4) == 0))
-			continue;
-		net_buf_add(&b, text, n);
-	}
-	return (net_buf_take(&b));
-}
-
 static int
 undo_main(struct net *n, struct co_error *e)
 {
@@ -408,7 +459,7 @@ undo_main(struct net *n, struct co_error *e)
 		return (0);
 	if (co_file_read(n->statefd, ADDED, 64, &added, &len, e) != 0)
 		return (-1);
-	if (net_pf_show(NULL, &text, e) != 0) {
+	if (net_pf_rules(NULL, &text, e) != 0) {
 		free(added);
 		return (-1);
 	}

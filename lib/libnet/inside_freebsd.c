@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <net/if.h>
 #include <net/if_dl.h>
 #include <net/if_types.h>
@@ -317,8 +318,12 @@ net_inside(int jid, const char *name, const struct net_lease *l,
 		return (co_error_errno(e, errno, l->id, "fork"));
 	}
 	if (pid == 0) {
+		/* A jail admits nobody who holds a directory open. */
+		if (p[1] != 3)
+			(void)dup2(p[1], 3);
+		closefrom(4);
 		inside(&st, jid, name, l, gwmac);
-		(void)!write(p[1], &st, sizeof(st));
+		(void)!write(3, &st, sizeof(st));
 		_exit(0);
 	}
 	close(p[1]);

@@ -20,7 +20,7 @@ struct net_links {
 
 /*
  * The unit of an interface that has no label yet tells whose it is: those
- * from UNIT upwards are ours, by the low bits of the address.
+ * from NET_UNIT upwards are ours, by the bits of the address.
  */
 #define	NET_UNIT	16384u
 #define	NET_UNITS	8192u

@@ -14,9 +14,11 @@
 #include <sys/stat.h>
 
 #include <errno.h>
+#include <ifaddrs.h>
 #include <net/ethernet.h>
 #include <net/if.h>
 #include <net/if_bridgevar.h>
+#include <net/if_dl.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -122,18 +124,26 @@ link_destroy(int s, const char *ifname)
 	return (ioctl(s, SIOCIFDESTROY, &ifr) == 0 ? 0 : errno);
 }
 
+/* SIOCGHWADDR knows cards only, not bridges. */
 static int
-link_mac_get(int s, const char *ifname, uint8_t mac[NET_MACLEN])
+link_mac_get(const char *ifname, uint8_t mac[NET_MACLEN])
 {
-	struct ifreq ifr;
+	const struct sockaddr_dl *dl;
+	struct ifaddrs *list, *i;
+	int err = ENXIO;
 
-	memset(&ifr, 0, sizeof(ifr));
-	strlcpy(ifr.ifr_name, ifname, sizeof(ifr.ifr_name));
-	ifr.ifr_addr.sa_family = AF_LINK;
-	if (ioctl(s, SIOCGHWADDR, &ifr) != 0)
+	if (getifaddrs(&list) != 0)
 		return (errno);
-	memcpy(mac, ifr.ifr_addr.sa_data, NET_MACLEN);
-	return (0);
+	for (i = list; i != NULL && err != 0; i = i->ifa_next) {
+		dl = (const void *)i->ifa_addr;
+		if (strcmp(i->ifa_name, ifname) != 0 || dl == NULL ||
+		    dl->sdl_family != AF_LINK || dl->sdl_alen != NET_MACLEN)
+			continue;
+		memcpy(mac, dl->sdl_data + dl->sdl_nlen, NET_MACLEN);
+		err = 0;
+	}
+	freeifaddrs(list);
+	return (err);
 }
 
 /*
@@ -283,7 +293,7 @@ net_links_attach(struct net_links *k, const struct net_attach *a,
 	uint8_t mac[NET_MACLEN];
 	int err;
 
-	if (link_mac_get(k->s4, bridge, mac) != 0)
+	if (link_mac_get(bridge, mac) != 0)
 		return (co_error_set(e, CO_ENET_LINK, bridge,
 		    "there is no bridge %s; run \"coppicectl net setup\"",
 		    bridge));
@@ -387,7 +397,8 @@ bridge_make(struct net_links *k, const struct net_range *r)
 	snprintf(name, sizeof(name), "bridge%u", net_link_unit(&r->gateway));
 	err = link_clone(k->s4, name);
 	/* One of that unit without a label is left from a killed run. */
-	if (err == EEXIST && net_link_label(k->s4, name, label)) {
+	if (err == EEXIST && (if_nametoindex(name) == 0 ||
+	    net_link_label(k->s4, name, label))) {
 		strlcpy(name, "bridge", sizeof(name));
 		err = link_clone(k->s4, name);
 	}

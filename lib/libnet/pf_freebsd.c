@@ -127,21 +127,6 @@ net_pf_load_main(const char *text, struct co_error *e)
 	return (net_pf_run(NULL, args, text, NULL, e));
 }
 
-int
-net_pf_flush(const char *anchor, struct co_error *e)
-{
-	static const char *const args[] = { "-F", "all", NULL };
-	struct co_error why;
-
-	if (net_pf_run(anchor, args, NULL, NULL, &why) == 0 ||
-	    strstr(why.message, "does not exist") != NULL ||
-	    strstr(why.message, "not found") != NULL)
-		return (0);
-	if (e != NULL)
-		*e = why;
-	return (-1);
-}
-
 static bool
 is_scrub(const char *line)
 {
@@ -157,9 +142,18 @@ is_not_scrub(const char *line)
 	return (!is_scrub(line));
 }
 
+/* That an anchor is not there is said on the side, with success. */
+static bool
+is_complaint(const char *line)
+{
+
+	return (strncmp(line, "pfctl: ", 7) == 0 ||
+	    strncmp(line, "Anchor ", 7) == 0);
+}
+
 /* pf wants normalization first, then translation, then filtering. */
 int
-net_pf_show(const char *anchor, char **out, struct co_error *e)
+net_pf_rules(const char *anchor, char **out, struct co_error *e)
 {
 	static const char *const nat[] = { "-s", "nat", NULL };
 	static const char *const rules[] = { "-s", "rules", NULL };
@@ -172,6 +166,8 @@ net_pf_show(const char *anchor, char **out, struct co_error *e)
 		free(n);
 		return (-1);
 	}
+	sift(n, is_complaint);
+	sift(r, is_complaint);
 	if ((scrub = strdup(r)) != NULL) {
 		sift(scrub, is_not_scrub);
 		sift(r, is_scrub);
@@ -184,6 +180,31 @@ net_pf_show(const char *anchor, char **out, struct co_error *e)
 	if ((*out = net_buf_take(&b)) == NULL)
 		return (co_error_errno(e, ENOMEM, anchor, "rules"));
 	return (0);
+}
+
+/*
+ * An anchor ends with the last of its rules, and pfctl then fails on its
+ * tables; so what counts is that there is nothing left.
+ */
+int
+net_pf_flush(const char *anchor, struct co_error *e)
+{
+	static const char *const args[] = { "-F", "all", NULL };
+	struct co_error why;
+	char *text;
+	bool empty;
+
+	if (net_pf_run(anchor, args, NULL, NULL, &why) == 0)
+		return (0);
+	if (net_pf_rules(anchor, &text, NULL) != 0)
+		empty = strstr(why.message, "not exist") != NULL;
+	else {
+		empty = text[0] == '\0';
+		free(text);
+	}
+	if (!empty && e != NULL)
+		*e = why;
+	return (empty ? 0 : -1);
 }
 
 static bool
@@ -204,7 +225,7 @@ net_pf_same(const char *anchor, const char *text, struct co_error *e)
 	if (net_pf_run(anchor, try, text, &want, e) != 0)
 		return (-1);
 	sift(want, is_table);
-	if (net_pf_show(anchor, &have, &why) != 0) {
+	if (net_pf_rules(anchor, &have, &why) != 0) {
 		free(want);
 		if (strstr(why.message, "does not exist") != NULL)
 			return (text[0] == '\0');
@@ -216,6 +237,68 @@ net_pf_same(const char *anchor, const char *text, struct co_error *e)
 	free(want);
 	free(have);
 	return (r);
+}
+
+/* What pfctl makes of a text, without tables and the lines of ${anchor}. */
+static int
+canonical(const char *text, const char *anchor, char **out,
+    struct co_error *e)
+{
+	static const char *const try[] = { "-n", "-v", "-N", "-R", "-f", "-",
+	    NULL };
+	char nat[NET_PF_ANCHOR], *from, *to;
+	size_t k, n;
+
+	if (net_pf_run(NULL, try, text, out, e) != 0)
+		return (-1);
+	k = (size_t)snprintf(nat, sizeof(nat), "nat-anchor \"%s/*\"", anchor);
+	for (from = to = *out; *from != '\0'; from += n) {
+		n = strcspn(from, "\n");
+		n += from[n] == '\n';
+		if (is_table(from) || strncmp(from, "set ", 4) == 0 ||
+		    strncmp(from, nat, k) == 0 ||
+		    strncmp(from, nat + 4, k - 4) == 0)
+			continue;
+		memmove(to, from, n);
+		to += n;
+	}
+	*to = '\0';
+	return (0);
+}
+
+int
+net_pf_alike(const char *a, const char *b, const char *anchor,
+    struct co_error *e)
+{
+	char *one, *two;
+	int r;
+
+	if (canonical(a, anchor, &one, e) != 0)
+		return (-1);
+	if (canonical(b, anchor, &two, e) != 0) {
+		free(one);
+		return (-1);
+	}
+	r = strcmp(one, two) == 0;
+	free(one);
+	free(two);
+	return (r);
+}
+
+bool
+net_pf_skipped(const char *ifname)
+{
+	const char *const args[] = { "-v", "-s", "Interfaces", "-i", ifname,
+	    NULL };
+	char word[NET_IFNAME + 16], *text;
+	bool skip;
+
+	if (net_pf_run(NULL, args, NULL, &text, NULL) != 0)
+		return (false);
+	snprintf(word, sizeof(word), "%s (skip)", ifname);
+	skip = net_pf_has_line(text, word);
+	free(text);
+	return (skip);
 }
 
 int
@@ -420,7 +503,7 @@ net_pf_main_hooked(const struct net_conf *c, bool *nat, bool *filter,
 {
 	char word[NET_PF_ANCHOR], *text;
 
-	if (net_pf_show(NULL, &text, e) != 0)
+	if (net_pf_rules(NULL, &text, e) != 0)
 		return (-1);
 	snprintf(word, sizeof(word), "nat-anchor \"%s/*\"", c->anchor);
 	*nat = net_pf_has_line(text, word);

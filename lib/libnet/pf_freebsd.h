@@ -29,9 +29,17 @@ int net_pf_load(const char *anchor, const char *text, struct co_error *);
 int net_pf_load_main(const char *text, struct co_error *);
 int net_pf_flush(const char *anchor, struct co_error *);
 /* Translation and filter rules as pf has them, as text it reads again. */
-int net_pf_show(const char *anchor, char **out, struct co_error *);
+int net_pf_rules(const char *anchor, char **out, struct co_error *);
 /* Whether pf has exactly what it would make of ${text}: 1, 0 or -1. */
 int net_pf_same(const char *anchor, const char *text, struct co_error *);
+/*
+ * Whether two texts mean the same main rules to pf, apart from lines that
+ * lead to ${anchor}: 1, 0 or -1.
+ */
+int net_pf_alike(const char *, const char *, const char *anchor,
+    struct co_error *);
+/* Whether pf ignores this interface by "set skip". */
+bool net_pf_skipped(const char *ifname);
 /* Whether pf filters at all: 1, 0 or -1. */
 int net_pf_enabled(struct co_error *);
 int net_pf_enable(bool, struct co_error *);

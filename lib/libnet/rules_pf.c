@@ -375,6 +375,14 @@ net_rules_learn(struct net_loader *ld, const struct net_plan *pl,
 	return (0);
 }
 
+/* A thread does it, whether or not the resolver runs. */
+void
+net_rules_expire(struct net_loader *ld)
+{
+
+	(void)ld;
+}
+
 bool
 net_rules_learnt(struct net_loader *ld, const struct net_plan *pl,
     const struct net_flow *f, const struct net_addr *a)
@@ -455,7 +463,7 @@ sweep_one(void *arg, const char *name)
 			return (0);
 	net_pf_anchor(s->ld->conf, "sandbox-", tag, anchor);
 	/* pf takes its time with emptied ones; those don't count. */
-	if (net_pf_show(anchor, &text, NULL) != 0)
+	if (net_pf_rules(anchor, &text, NULL) != 0)
 		return (0);
 	empty = text[0] == '\0';
 	free(text);
@@ -493,6 +501,15 @@ anchor_same(const struct net_conf *c, const char *word, char *text,
 }
 
 int
+net_rules_nat_ok(struct net_loader *ld, const char *uplink,
+    struct co_error *e)
+{
+
+	return (anchor_same(ld->conf, NET_PF_BASE,
+	    net_render_pf_base(ld->conf, uplink), e));
+}
+
+int
 net_rules_base_ok(struct net_loader *ld, struct co_error *e)
 {
 	const struct net_conf *c = ld->conf;
@@ -506,8 +523,7 @@ net_rules_base_ok(struct net_loader *ld, struct co_error *e)
 		return (-1);
 	if (!nat || !filter || net_pf_uplink(c, uplink, NULL) != 0)
 		return (0);
-	if ((r = anchor_same(c, NET_PF_BASE, net_render_pf_base(c, uplink),
-	    e)) != 1)
+	if ((r = net_rules_nat_ok(ld, uplink, e)) != 1)
 		return (r);
 	return (anchor_same(c, NET_PF_LAST, net_render_pf_last(c), e));
 }

@@ -30,8 +30,9 @@
 unsigned
 net_link_unit(const struct net_addr *a)
 {
+	uint32_t host = net_addr4_get(a);
 
-	return (NET_UNIT + net_addr4_get(a) % NET_UNITS);
+	return (NET_UNIT + (host ^ host >> 13) % NET_UNITS);
 }
 
 /* The description; false when there is none. */
@@ -340,7 +341,7 @@ neighbours(int (*f)(void *, const struct neighbour *), void *arg)
 		n.index = dl->sdl_index;
 		n.known = dl->sdl_alen == NET_MACLEN;
 		if (n.known)
-			memcpy(n.mac, CLLADDR(dl), NET_MACLEN);
+			memcpy(n.mac, dl->sdl_data + dl->sdl_nlen, NET_MACLEN);
 		n.fixed = h->rtm_rmx.rmx_expire == 0;
 		err = f(arg, &n);
 	}

@@ -10,6 +10,7 @@
 #include <sys/param.h>
 #include <sys/ioctl.h>
 #include <sys/jail.h>
+#include <sys/procctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -116,6 +117,17 @@ run(int jid, char *out, size_t size, const char *prog, ...)
 #define	IFCONFIG(jid, ...) ATF_REQUIRE_EQ(0, run(jid, NULL, 0,		\
 	    "/sbin/ifconfig", __VA_ARGS__, NULL))
 
+/* In a child that serves: end with the test, and hold none of its files. */
+static void
+servant(void)
+{
+	int fd = open("/dev/null", O_RDWR), sig = SIGKILL;
+
+	(void)procctl(P_PID, 0, PROC_PDEATHSIG_CTL, &sig);
+	dup2(fd, 1);
+	dup2(fd, 2);
+}
+
 /* Start a process in a new vnet jail; it runs ${fn} there. */
 static int
 jail_start(struct world *w, void (*fn)(void), pid_t *pid)
@@ -125,6 +137,7 @@ jail_start(struct world *w, void (*fn)(void), pid_t *pid)
 
 	ATF_REQUIRE_EQ(0, pipe(fd));
 	if ((*pid = fork()) == 0) {
+		servant();
 		snprintf(name, sizeof(name), "coppice-test-%d", getpid());
 		jid = jail_setv(JAIL_CREATE | JAIL_ATTACH, "name", name,
 		    "path", "/", "vnet", "new", "allow.raw_sockets", NULL,
@@ -437,6 +450,7 @@ ATF_TC_BODY(matrix, tc)
 	world_open(&w, true);
 	/* The host itself serves, at all its addresses. */
 	if ((host = fork()) == 0) {
+		servant();
 		echo();
 		_exit(0);
 	}
