@@ -38,7 +38,7 @@ void
 net_buf_add(struct net_buf *b, const void *data, size_t len)
 {
 
-	if (!buf_room(b, len))
+	if (!buf_room(b, len) || b->p == NULL)
 		return;
 	memcpy(b->p + b->len, data, len);
 	b->len += len;

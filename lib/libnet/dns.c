@@ -153,7 +153,7 @@ net_dns_start(struct net *n, struct co_error *e)
 	struct timeval limit = { 2, 0 };
 	struct net_sandbox *s;
 	struct net_dns *d;
-	int ctl[2], sock[MAXSOCKS], count, i, r = -1;
+	int ctl[2], sock[MAXSOCKS] = { 0 }, count, i, r = -1;
 	size_t k;
 
 	net_dns_stop(n);

@@ -430,8 +430,10 @@ net_dnsd_main(int argc, char **argv)
 	d->nudp = atoi(argv[4]);
 	d->ntcp = atoi(argv[5]);
 	if (d->nudp < 0 || d->nudp > DNSD_LISTEN || d->ntcp < 0 ||
-	    d->ntcp > DNSD_LISTEN)
+	    d->ntcp > DNSD_LISTEN) {
+		free(d);
 		return (64);
+	}
 	for (i = 0; i < d->nudp; i++)
 		d->udp[i] = 4 + i;
 	for (i = 0; i < d->ntcp; i++)

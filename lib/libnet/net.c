@@ -299,7 +299,7 @@ net_attach(struct net *n, const struct net_attach *a, struct net_lease *l,
 {
 	struct net_sandbox *s;
 	struct co_error ignore;
-	uint32_t host;
+	uint32_t host = 0;
 
 	if (attach_check(n, a, e) != 0)
 		return (-1);

@@ -76,7 +76,8 @@ base_list(const struct net_conf *c, char **out, struct co_error *e)
 		else
 			snprintf(cmd, sizeof(cmd), "list chain bridge %s %s",
 			    c->instance, i == nc + ns ? "ports" : "between");
-		if (net_nft_run(cmd, &one, e) != 0) {
+		one = NULL;
+		if (net_nft_run(cmd, &one, e) != 0 || one == NULL) {
 			free(net_buf_take(&b));
 			return (-1);
 		}

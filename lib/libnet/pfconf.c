@@ -139,7 +139,13 @@ pfconf_insert(const char *text, const char *anchor, struct net_buf *b)
 		}
 		net_buf_add(b, text, n);
 	}
-	if (b->len > 0 && b->p[b->len - 1] != '\n' && (!nat || !filter))
+	if (nat && filter)
+		return;
+	/* A last line that lacks its end, or that wants to be continued. */
+	if (b->len > 0 && b->p[b->len - 1] == '\\')
+		net_buf_add(b, "\n", 1);
+	if (b->len > 0 && (b->p[b->len - 1] != '\n' ||
+	    (b->len > 1 && b->p[b->len - 2] == '\\')))
 		net_buf_add(b, "\n", 1);
 	if (!nat)
 		pfconf_put(b, "nat", "nat-anchor", anchor);

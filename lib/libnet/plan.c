@@ -177,10 +177,13 @@ static int
 plan_list(struct net_plan *pl, struct net_rules *r, const char *word,
     const struct net_policy *p, enum net_list l, enum part part)
 {
-	const struct net_dest *d = p->dest[l], *end = d + p->ndest[l], *first;
+	const struct net_dest *d = p->dest[l], *end, *first;
 	struct net_set g;
 	int err = 0;
 
+	if (p->ndest[l] == 0)
+		return (0);
+	end = d + p->ndest[l];
 	while (d < end && err == 0) {
 		memset(&g, 0, sizeof(g));
 		g.family = d->addr.family;

@@ -95,7 +95,8 @@ run(int jid, char *out, size_t size, const char *prog, ...)
 	if ((pid = fork()) == 0) {
 		dup2(fd[1], 1);
 		dup2(fd[1], 2);
-		close(fd[0]);
+		/* A jail admits nobody who holds a directory open. */
+		closefrom(3);
 		if (jid > 0 && jail_attach(jid) != 0)
 			_exit(126);
 		execv(prog, (char *const *)(uintptr_t)argv);
@@ -138,20 +139,24 @@ jail_start(struct world *w, void (*fn)(void), pid_t *pid)
 	ATF_REQUIRE_EQ(0, pipe(fd));
 	if ((*pid = fork()) == 0) {
 		servant();
+		if (fd[1] != 3)
+			dup2(fd[1], 3);
+		closefrom(4);
 		snprintf(name, sizeof(name), "coppice-test-%d", getpid());
 		jid = jail_setv(JAIL_CREATE | JAIL_ATTACH, "name", name,
 		    "path", "/", "vnet", "new", "allow.raw_sockets", NULL,
 		    NULL);
-		(void)!write(fd[1], &jid, sizeof(jid));
-		close(fd[0]);
-		close(fd[1]);
+		if (jid < 0)
+			jid = -errno;
+		(void)!write(3, &jid, sizeof(jid));
+		close(3);
 		fn();
 		_exit(0);
 	}
 	close(fd[1]);
 	ATF_REQUIRE_EQ(sizeof(jid), read(fd[0], &jid, sizeof(jid)));
 	close(fd[0]);
-	ATF_REQUIRE_MSG(jid > 0, "no jail: %s", jail_errmsg);
+	ATF_REQUIRE_MSG(jid > 0, "no jail: %s", strerror(-jid));
 	w->pids[w->npids++] = *pid;
 	return (jid);
 }
@@ -226,6 +231,31 @@ echo(void)
 	}
 }
 
+/* Also when a check has ended the test: nothing of it may stay. */
+static struct world *current;
+static pid_t owner;
+
+static void
+sweep(void)
+{
+	struct net_report rep;
+	int i;
+
+	if (current == NULL || getpid() != owner)
+		return;
+	for (i = 0; i < current->npids; i++) {
+		kill(current->pids[i], SIGKILL);
+		waitpid(current->pids[i], NULL, 0);
+	}
+	if (current->net != NULL) {
+		(void)net_reconcile(current->net, NULL, 0, &rep, NULL);
+		(void)net_teardown(current->net, NULL);
+	}
+	(void)run(0, NULL, 0, "/sbin/ifconfig", "uplink0", "destroy", NULL);
+	(void)run(0, NULL, 0, "/bin/rm", "-rf", current->dir, NULL);
+	current = NULL;
+}
+
 static void
 world_open(struct world *w, bool set_up)
 {
@@ -234,6 +264,9 @@ world_open(struct world *w, bool set_up)
 	pid_t pid;
 
 	memset(w, 0, sizeof(*w));
+	current = w;
+	owner = getpid();
+	atexit(sweep);
 	snprintf(w->dir, sizeof(w->dir), "/tmp/coppice-net.%d", getpid());
 	ATF_REQUIRE_EQ(0, mkdir(w->dir, 0700));
 	snprintf(w->pfconf, sizeof(w->pfconf), "%s/pf.conf", w->dir);
@@ -291,6 +324,7 @@ world_close(struct world *w)
 	net_close(w->net);
 	(void)run(0, NULL, 0, "/sbin/ifconfig", "uplink0", "destroy", NULL);
 	(void)run(0, NULL, 0, "/bin/rm", "-rf", w->dir, NULL);
+	current = NULL;
 }
 
 static struct net_policy *
@@ -388,6 +422,7 @@ probe(int jid, enum probe what, const char *addr, uint16_t port)
 	pid_t pid;
 
 	if ((pid = fork()) == 0) {
+		closefrom(3);
 		if (jid > 0 && jail_attach(jid) != 0)
 			_exit(99);
 		_exit(probe_inside(what, addr, port));
@@ -650,6 +685,11 @@ ATF_TC_BODY(live_change, tc)
 	ATF_REQUIRE_EQ(0, pipe(to));
 	ATF_REQUIRE_EQ(0, pipe(from));
 	if ((pid = fork()) == 0) {
+		dup2(from[1], 60);
+		dup2(to[0], 61);
+		dup2(60, 3);
+		dup2(61, 4);
+		closefrom(5);
 		if (jail_attach(a.jid) != 0)
 			_exit(99);
 		one = dial(INET4, PORT, SOCK_STREAM);
@@ -657,8 +697,8 @@ ATF_TC_BODY(live_change, tc)
 		sleep(1);
 		if (!alive(one) || !alive(two))
 			_exit(64);
-		(void)!write(from[1], "r", 1);
-		(void)!read(to[0], &c, 1);
+		(void)!write(3, "r", 1);
+		(void)!read(4, &c, 1);
 		result = alive(one) ? 1 : 0;
 		result |= alive(two) ? 2 : 0;
 		_exit(result);

@@ -1,0 +1,294 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Undoing what happened to content and attributes, in the inode that has
+ * them, so that its other names and whoever has it open see it too.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "undo_internal.h"
+
+/* A file that has no name, but a link in the store. */
+static int
+open_kept(struct apply *a, const struct rec *r, int flags, int *fdp)
+{
+	char obj[OBJ_NAMESIZE];
+	struct stat st;
+	uint64_t place;
+	uint32_t i, n;
+	bool found;
+	int fd, ofd;
+
+	for (i = 0;; i++) {
+		(void)pthread_mutex_lock(&a->u->lock);
+		found = kept_find(&a->u->kept, r->m.dev, r->m.ino, i, &place,
+		    &n);
+		(void)pthread_mutex_unlock(&a->u->lock);
+		if (!found)
+			return (ENOENT);
+		if ((ofd = place_ofd(a->u, place)) == -1)
+			continue;
+		obj_name(obj, n);
+		fd = sys_openat(ofd, obj, flags | O_NOFOLLOW, 0);
+		sys_close(ofd);
+		if (fd == -1)
+			continue;
+		if (sys_fstat(fd, &st) == 0 &&
+		    (uint64_t)st.st_ino == r->m.ino) {
+			*fdp = fd;
+			return (0);
+		}
+		sys_close(fd);
+	}
+}
+
+/* Open the file for writing, also when its mode is against it. */
+static int
+open_named(struct apply *a, const struct rec *r, int *fdp)
+{
+	const char *name;
+	struct stat st;
+	int error;
+
+	error = apply_parent(a, r->path, r->pathlen, &name);
+	if (error != 0)
+		return (error);
+	if (sys_fstatat(a->dir, name, &st) == -1)
+		return (errno);
+	if (!S_ISREG(st.st_mode))
+		return (EISDIR);
+	*fdp = sys_openat(a->dir, name, O_RDWR | O_NOFOLLOW, 0);
+	if (*fdp != -1)
+		return (0);
+	if (errno != EACCES)
+		return (errno);
+	if (sys_fchmodat(a->dir, name, (st.st_mode & 07777) | 0600) == -1)
+		return (EACCES);
+	*fdp = sys_openat(a->dir, name, O_RDWR | O_NOFOLLOW, 0);
+	return (*fdp == -1 ? errno : 0);
+}
+
+/* Somebody removed the file: it comes back with what it had. */
+static int
+create_named(struct apply *a, const struct rec *r, int *fdp)
+{
+	const char *name;
+	struct stat st;
+	struct rec n;
+	int error;
+
+	a->conflicts++;
+	error = apply_parents(a, r->path, r->pathlen, &name);
+	if (error != 0 || (error = apply_touch(a)) != 0)
+		return (error);
+	memset(&n, 0, sizeof(n));
+	n.type = REC_NEW;
+	n.flags = REC_FRESH;
+	n.m.mode = S_IFREG;
+	n.path = r->path;
+	n.pathlen = r->pathlen;
+	if ((error = apply_record(a, &n)) != 0)
+		return (error);
+	*fdp = sys_openat(a->dir, name, O_RDWR | O_CREAT | O_EXCL |
+	    O_NOFOLLOW, 0600);
+	if (*fdp == -1)
+		return (errno);
+	if (sys_fstat(*fdp, &st) == 0)
+		apply_fresh(a, &n, &st);
+	return (0);
+}
+
+/*
+ * Capture the present state into k, unless it has it.
+ */
+static int
+capture_now(struct apply *a, const struct rec *r, const struct os_object *o,
+    enum rec_type type)
+{
+	struct stat st;
+	struct rec n;
+	uint8_t *xattrs;
+	uint64_t bytes, dev;
+	uint32_t have, want;
+	size_t xlen;
+	int error;
+
+	if (!apply_keeps(a))
+		return (0);
+	if ((o->fd >= 0 ? sys_fstat(o->fd, &st) :
+	    sys_fstatat(o->dir, o->name, &st)) == -1)
+		return (errno);
+	dev = norm_dev(a->u, st.st_dev);
+	have = inotab_get(&a->k->tab, dev, (uint64_t)st.st_ino);
+	want = type == REC_CONTENT ? INO_CONTENT : INO_META;
+	if ((have & (INO_FRESH | want)) != 0)
+		return (0);
+	memset(&n, 0, sizeof(n));
+	n.type = type;
+	n.path = r->path;
+	n.pathlen = r->pathlen;
+	n.flags = (r->flags & REC_KEPT) | REC_XATTRS;
+	meta_set(a->u, &n.m, &st);
+	bytes = 0;
+	if (type == REC_CONTENT && st.st_size > 0) {
+		n.obj = a->k->nextobj++;
+		error = content_capture(a->u, a->k->ofd, n.obj, o->fd, &st,
+		    &bytes, &n.flags);
+		if (error != 0) {
+			(void)pthread_mutex_lock(&a->u->lock);
+			error = apply_lose(a, error);
+			(void)pthread_mutex_unlock(&a->u->lock);
+			return (error);
+		}
+	}
+	if ((error = meta_xattrs(o, &xattrs, &xlen)) != 0)
+		return (error);
+	n.m.xattrs = xattrs;
+	n.m.xlen = xlen;
+	error = apply_record(a, &n);
+	free(xattrs);
+	if (error != 0 || !apply_keeps(a))
+		return (error);
+	a->k->a.bytes += bytes;
+	return (inotab_add(&a->k->tab, dev, (uint64_t)st.st_ino,
+	    want | INO_META));
+}
+
+static int
+restore(struct apply *a, const struct rec *r, int fd)
+{
+	struct os_object o = { fd, -1, NULL, S_IFREG };
+	int error;
+
+	if ((r->flags & REC_INLINE) != 0) {
+		if (r->extralen != r->m.size)
+			return (EIO);
+		error = sys_pwrite_all(fd, r->extra, r->extralen, 0);
+		if (error == 0 && sys_ftruncate(fd, (off_t)r->m.size) == -1)
+			error = errno;
+	} else
+		error = content_restore(a->u, a->ofd, r->obj, fd, r->m.size);
+	return (error == 0 ? meta_apply(&o, &r->m, r->flags) : error);
+}
+
+int
+apply_content(struct apply *a, const struct rec *r)
+{
+	struct os_object o = { -1, -1, NULL, S_IFREG };
+	bool again;
+	int error;
+
+	again = false;
+	if ((r->flags & REC_KEPT) != 0) {
+		error = open_kept(a, r, O_RDWR, &o.fd);
+		if (error == ENOENT)
+			return (0);
+	} else {
+		error = open_named(a, r, &o.fd);
+		if (error == EISDIR) {
+			a->conflicts++;
+			return (0);
+		}
+		if (error == ENOENT || error == ENOTDIR) {
+			error = create_named(a, r, &o.fd);
+			again = true;
+		}
+	}
+	if (error != 0)
+		return (error);
+	if (!again)
+		error = capture_now(a, r, &o, REC_CONTENT);
+	if (error == 0)
+		error = restore(a, r, o.fd);
+	sys_close(o.fd);
+	return (error);
+}
+
+/* Open what may be opened: files and directories, for their attributes. */
+static int
+open_object(struct apply *a, const struct rec *r, struct os_object *o)
+{
+	struct stat st;
+	int error;
+
+	memset(o, 0, sizeof(*o));
+	o->fd = o->dir = -1;
+	if ((r->flags & REC_KEPT) != 0)
+		return (open_kept(a, r, O_RDONLY | O_NONBLOCK, &o->fd));
+	if (r->pathlen == 0)
+		return (path_open(a->u, "", 0, O_RDONLY | O_DIRECTORY,
+		    &o->fd));
+	error = apply_parent(a, r->path, r->pathlen, &o->name);
+	if (error != 0)
+		return (error);
+	o->dir = a->dir;
+	if (sys_fstatat(o->dir, o->name, &st) == -1)
+		return (errno);
+	o->type = st.st_mode;
+	if ((st.st_mode & S_IFMT) != (r->m.mode & S_IFMT))
+		return (ENOENT);
+	if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+		return (0);
+	o->fd = sys_openat(o->dir, o->name, O_RDONLY | O_NOFOLLOW |
+	    O_NONBLOCK, 0);
+	return (o->fd == -1 && errno != EACCES ? errno : 0);
+}
+
+int
+apply_meta(struct apply *a, const struct rec *r)
+{
+	struct os_object o;
+	int error;
+
+	error = open_object(a, r, &o);
+	if (error == ENOENT || error == ENOTDIR) {
+		if ((r->flags & REC_KEPT) == 0)
+			a->conflicts++;
+		return (0);
+	}
+	if (error != 0)
+		return (error);
+	if ((error = capture_now(a, r, &o, REC_META)) == 0)
+		error = meta_apply(&o, &r->m, r->flags);
+	if (o.fd != -1)
+		sys_close(o.fd);
+	return (error);
+}
+
+int
+apply_time(struct apply *a, const struct rec *r)
+{
+	struct timespec ts[2];
+	struct stat st;
+	int error, fd;
+
+	error = path_open(a->u, r->path, r->pathlen, O_RDONLY | O_DIRECTORY,
+	    &fd);
+	if (error == ENOENT || error == ENOTDIR)
+		return (0);
+	if (error != 0)
+		return (error);
+	if (sys_fstat(fd, &st) == -1)
+		error = errno;
+	else if (apply_keeps(a)) {
+		(void)pthread_mutex_lock(&a->u->lock);
+		error = wal_touch(a->u, a->k, &st, r->path, r->pathlen);
+		error = apply_lose(a, error);
+		(void)pthread_mutex_unlock(&a->u->lock);
+	}
+	if (error == 0 && (st.st_mtim.tv_sec != (time_t)r->m.mtime ||
+	    st.st_mtim.tv_nsec != (long)r->m.mtime_ns)) {
+		memset(ts, 0, sizeof(ts));
+		ts[0].tv_nsec = UTIME_OMIT;
+		ts[1].tv_sec = (time_t)r->m.mtime;
+		ts[1].tv_nsec = (long)r->m.mtime_ns;
+		if (sys_futimens(fd, ts) == -1 && errno != EPERM)
+			error = errno;
+	}
+	sys_close(fd);
+	return (error);
+}
