@@ -136,7 +136,8 @@ uplink(struct host *h, int home)
 	h->inet = new_ns(h->ns);
 	snprintf(cmd, sizeof(cmd), "ip link add uplink0 type veth peer name "
 	    "eth0 netns /proc/%d/fd/%d", getpid(), h->inet);
-	if (tool(cmd) != 0 || tool("ip addr add 198.51.100.100/24 dev uplink0") !=
+	if (tool(cmd) != 0 ||
+	    tool("ip addr add 198.51.100.100/24 dev uplink0") !=
 	    0 || tool("ip link set uplink0 up") != 0 ||
 	    tool("ip route add default via 198.51.100.1") != 0)
 		exit(2);

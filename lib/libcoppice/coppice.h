@@ -393,7 +393,7 @@ void co_time_iso(char *, size_t, int64_t, int32_t);
  * Programs.
  */
 struct co_run {
-	const char *const *argv;	/* argv[0]: absolute, or found in path */
+	const char *const *argv;	/* argv[0]: absolute, or in path */
 	const char *const *env;		/* NULL: PATH, LANG=C and TZ only */
 	const char	*input;		/* written to its stdin; NULL: none */
 	size_t		 inputlen;

@@ -21,7 +21,8 @@ check_skip(struct net *n, net_finding *f, void *arg)
 	char uplink[NET_IFNAME], text[256];
 	int i;
 
-	if (net_pf_uplink(&n->conf, uplink, NULL) == 0 && net_pf_skipped(uplink)) {
+	if (net_pf_uplink(&n->conf, uplink, NULL) == 0 &&
+	    net_pf_skipped(uplink)) {
 		snprintf(text, sizeof(text), "\"set skip on %s\" hides the "
 		    "uplink from pf, so nothing is translated there; set "
 		    "\"net.uplink\" to the interface that carries it past pf, "

@@ -406,7 +406,7 @@ struct net_record {
 /* What net_reconcile() found and did. */
 struct net_report {
 	unsigned	kept;		/* complete, or completed */
-	unsigned	remade;		/* rules that were missing or differed */
+	unsigned	remade;		/* rules missing or different */
 	unsigned	lost;		/* alive, but the interface is gone */
 	unsigned	removed;	/* interfaces and rules of nobody */
 	unsigned	foreign;	/* addresses used by somebody else */

@@ -34,12 +34,18 @@ net_pf_anchor(const struct net_conf *c, const char *word, const char *tag,
 	snprintf(buf, NET_PF_ANCHOR, "%s/%s%s", c->anchor, word, tag);
 }
 
+/*
+ * What pfctl says besides its output: what this kernel lacks, and that
+ * another anchor has tables of the same names, as all of ours have.
+ */
 static bool
 remark(const char *line)
 {
 
 	return (strncmp(line, "No ALTQ", 7) == 0 ||
-	    strncmp(line, "ALTQ related", 12) == 0 || line[0] == '\n');
+	    strncmp(line, "ALTQ related", 12) == 0 ||
+	    strncmp(line, "pfctl: warning: table <", 23) == 0 ||
+	    line[0] == '\n');
 }
 
 /* Take out the lines that ${drop} chooses, in place. */

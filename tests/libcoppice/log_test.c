@@ -60,7 +60,8 @@ ATF_TC_BODY(fields, tc)
 	co_log_free(l);
 	got = lines(fds);
 	ATF_CHECK(strncmp(got, "{\"timestamp\":\"20", 16) == 0);
-	ATF_CHECK_MSG(strstr(got, "Z\",\"level\":\"warn\",\"component\":\"net\","
+	ATF_CHECK_MSG(strstr(got, "Z\",\"level\":\"warn\","
+	    "\"component\":\"net\","
 	    "\"request_id\":\"r1\",\"sandbox_id\":\"s1\",\"step_id\":-2,"
 	    "\"message\":\"3 of x\"}\n{") != NULL, "%s", got);
 	ATF_CHECK(strstr(got, "\"level\":\"info\",\"component\":\"net\","
@@ -170,7 +171,8 @@ ATF_TC_BODY(threads, tc)
 		ATF_REQUIRE(fgets(line, sizeof(line), f) != NULL);
 		ATF_REQUIRE_EQ(0, strncmp(line, "{\"timestamp\":", 13));
 		ATF_REQUIRE_STREQ("\"}\n", line + strlen(line) - 3);
-		ATF_REQUIRE_EQ(sizeof("{'timestamp':'0000-00-00T00:00:00.000000Z',"
+		ATF_REQUIRE_EQ(sizeof("{'timestamp':"
+		    "'0000-00-00T00:00:00.000000Z',"
 		    "'level':'info','component':'thread','message':''}\n") - 1 +
 		    40, strlen(line));
 	}
