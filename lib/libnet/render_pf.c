@@ -269,12 +269,8 @@ pf_lists(struct net_buf *b, const struct net_plan *pl)
 	if (pl->lease.addr6.family != 0)
 		net_buf_printf(b, "block drop quick inet6 from %s to "
 		    "(self)\n", net_addr_print(&pl->lease.addr6, s));
-	/* Single addresses have been passed above. */
 	for (; i < r->n; i++)
-		if (!r->rule[i].pass || r->rule[i].match != NET_M_PREFIX ||
-		    r->rule[i].prefix.plen !=
-		    net_addr_bits(&r->rule[i].prefix.addr))
-			pf_rule(b, pl, &r->rule[i]);
+		pf_rule(b, pl, &r->rule[i]);
 }
 
 /* What may reach the sandbox: the host and, if permitted, forwards. */
