@@ -259,6 +259,34 @@ load_link(int dir, const char *name, uint64_t max, char **buf, size_t *len)
 	return (load_bytes(target, (size_t)n, max, buf, len));
 }
 
+static int
+load_heap(int ofd, const struct rec *r, uint64_t max, char **buf,
+    size_t *len)
+{
+	struct heap h;
+	int error;
+
+	*buf = NULL;
+	*len = 0;
+	if (r->m.size > max)
+		return (0);
+	if (r->m.size > HEAP_MAX)
+		return (EIO);
+	if ((error = heap_open(&h, ofd)) != 0)
+		return (error);
+	*len = (size_t)r->m.size;
+	if ((*buf = malloc(*len + 1)) == NULL)
+		error = ENOMEM;
+	else
+		error = heap_get(&h, r->m.rdev, (uint8_t *)*buf, *len);
+	if (error != 0) {
+		free(*buf);
+		*buf = NULL;
+	}
+	heap_close(&h);
+	return (error);
+}
+
 /* The object of a record: kept inode, captured content or nothing. */
 static int
 load_object(struct undo *u, int ofd, const struct rec *r, uint64_t max,
@@ -267,6 +295,8 @@ load_object(struct undo *u, int ofd, const struct rec *r, uint64_t max,
 	char name[OBJ_NAMESIZE];
 	int error, fd;
 
+	if ((r->flags & REC_HEAP) != 0)
+		return (load_heap(ofd, r, max, buf, len));
 	if ((r->flags & REC_INLINE) != 0 || S_ISLNK(r->m.mode & S_IFMT) ||
 	    r->obj == 0 || r->m.size == 0) {
 		if (r->type == REC_GONE) {

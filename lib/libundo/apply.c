@@ -23,6 +23,15 @@
 #define	SYNC_EVERY	1000
 
 void
+apply_init(struct apply *a, struct undo *u)
+{
+
+	memset(a, 0, sizeof(*a));
+	a->u = u;
+	a->ofd = a->dir = a->back = -1;
+}
+
+void
 apply_forget(struct apply *a)
 {
 
@@ -77,7 +86,9 @@ int
 apply_lose(struct apply *a, int error)
 {
 
-	if (error != ENOSPC && error != EDQUOT && error != EFBIG)
+	/* A redo that can't be undone again is not worth it. */
+	if ((error != ENOSPC && error != EDQUOT && error != EFBIG) ||
+	    a->k->purpose == FOR_REDO)
 		return (error);
 	wal_lost(a->u, a->k);
 	return (a->k->a.lost ? 0 : error);
@@ -129,7 +140,8 @@ apply_fresh(struct apply *a, const struct rec *r, const struct stat *st)
 
 	if (!apply_keeps(a) || (r->flags & REC_FRESH) == 0)
 		return;
-	journal_later(&a->k->j, r->off, (uint64_t)st->st_ino);
+	if (r->m.ino == 0)
+		journal_later(&a->k->j, r->off, (uint64_t)st->st_ino);
 	(void)inotab_add(&a->k->tab, norm_dev(a->u, st->st_dev),
 	    (uint64_t)st->st_ino, INO_FRESH);
 }
@@ -172,8 +184,11 @@ apply_parents(struct apply *a, const char *path, size_t len,
 			return (ENAMETOOLONG);
 		memcpy(buf, last, n);
 		buf[n] = '\0';
-		if (sys_fstatat(a->dir, buf, &st) == 0 &&
-		    (error = apply_away(a, path, plen, buf, &st)) != 0)
+		if (sys_fstatat(a->dir, buf, &st) == 0)
+			error = apply_away(a, path, plen, buf, &st);
+		else if (errno != ENOENT)
+			error = errno;
+		if (error != 0)
 			return (error);
 		if ((error = apply_touch(a)) != 0 ||
 		    (error = apply_record(a, &r)) != 0)
@@ -317,7 +332,8 @@ sync_all(struct apply *a, uint32_t n)
 	if ((error = os_sync(a->u->rootfd)) != 0 ||
 	    (error = os_sync(a->u->storefd)) != 0)
 		return (error);
-	journal_set_undone(a->j, n, true);
+	if ((error = journal_set_undone(a->j, n, true)) != 0)
+		return (error);
 	inotab_free(&a->names);
 	a->since = 0;
 	return (journal_sync(a->j));
@@ -338,16 +354,19 @@ before_one(struct apply *a, const struct rec *r, uint32_t n)
 	    0), INO_META));
 }
 
-/* Remember how far it came. */
+/*
+ * Remember how far it came.  If that is not possible it must not go further:
+ * one record may be applied twice, a row of them not.
+ */
 static int
 after_one(struct apply *a, const struct rec *r, uint32_t n)
 {
+	int error;
 
-	if (a->u->o.durability != UNDO_POWER) {
-		journal_set_undone(a->j, n, true);
-		return (0);
-	}
-	journal_set_undone(a->j, n, false);
+	error = journal_set_undone(a->j, n,
+	    a->u->o.durability != UNDO_POWER);
+	if (error != 0 || a->u->o.durability != UNDO_POWER)
+		return (error);
 	return (n == 1 || r->type == REC_RENAME ? sync_all(a, n) : 0);
 }
 
@@ -396,6 +415,9 @@ apply_run(struct apply *a)
 	apply_forget(a);
 	inotab_free(&a->dropped);
 	inotab_free(&a->names);
+	if (a->hasheap)
+		heap_close(&a->heap);
+	a->hasheap = false;
 	free(offs);
 	return (error);
 }

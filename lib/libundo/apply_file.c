@@ -12,7 +12,10 @@
 
 #include "undo_internal.h"
 
-/* A file that has no name, but a link in the store. */
+/*
+ * A file that has no name, but a link in the store.  ENOENT only if it has
+ * none there either.
+ */
 static int
 open_kept(struct apply *a, const struct rec *r, int flags, int *fdp)
 {
@@ -21,24 +24,30 @@ open_kept(struct apply *a, const struct rec *r, int flags, int *fdp)
 	uint64_t place;
 	uint32_t i, n;
 	bool found;
-	int fd, ofd;
+	int error, fd, ofd;
 
+	error = ENOENT;
 	for (i = 0;; i++) {
 		(void)pthread_mutex_lock(&a->u->lock);
 		found = kept_find(&a->u->kept, r->m.dev, r->m.ino, i, &place,
 		    &n);
 		(void)pthread_mutex_unlock(&a->u->lock);
 		if (!found)
-			return (ENOENT);
-		if ((ofd = place_ofd(a->u, place)) == -1)
+			return (error);
+		if ((ofd = place_ofd(a->u, place)) == -1) {
+			error = errno == ENOENT ? error : errno;
 			continue;
+		}
 		obj_name(obj, n);
 		fd = sys_openat(ofd, obj, flags | O_NOFOLLOW, 0);
+		if (fd == -1)
+			error = errno == ENOENT ? error : errno;
 		sys_close(ofd);
 		if (fd == -1)
 			continue;
-		if (sys_fstat(fd, &st) == 0 &&
-		    (uint64_t)st.st_ino == r->m.ino) {
+		if (sys_fstat(fd, &st) == -1)
+			error = errno;
+		else if ((uint64_t)st.st_ino == r->m.ino) {
 			*fdp = fd;
 			return (0);
 		}
@@ -135,9 +144,15 @@ capture_now(struct apply *a, const struct rec *r, const struct os_object *o,
 	meta_set(a->u, &n.m, &st);
 	bytes = 0;
 	if (type == REC_CONTENT && st.st_size > 0) {
-		n.obj = a->k->nextobj++;
-		error = content_capture(a->u, a->k->ofd, n.obj, o->fd, &st,
-		    &bytes, &n.flags);
+		if (heap_takes(o->fd, &st)) {
+			n.flags |= REC_HEAP;
+			bytes = (uint64_t)st.st_size;
+			error = heap_put(a->u, a->k, o->fd, &st, &n.m.rdev);
+		} else {
+			n.obj = a->k->nextobj++;
+			error = content_capture(a->u, a->k->ofd, n.obj,
+			    o->fd, &st, &bytes, &n.flags);
+		}
 		if (error != 0) {
 			(void)pthread_mutex_lock(&a->u->lock);
 			error = apply_lose(a, error);
@@ -159,12 +174,36 @@ capture_now(struct apply *a, const struct rec *r, const struct os_object *o,
 }
 
 static int
+restore_heap(struct apply *a, const struct rec *r, int fd)
+{
+	uint8_t *buf;
+	int error;
+
+	if (r->m.size == 0 || r->m.size > HEAP_MAX)
+		return (EIO);
+	if (!a->hasheap && (error = heap_open(&a->heap, a->ofd)) != 0)
+		return (error == ENOENT ? EIO : error);
+	a->hasheap = true;
+	if ((buf = malloc(r->m.size)) == NULL)
+		return (ENOMEM);
+	error = heap_get(&a->heap, r->m.rdev, buf, r->m.size);
+	if (error == 0)
+		error = sys_pwrite_all(fd, buf, r->m.size, 0);
+	if (error == 0 && sys_ftruncate(fd, (off_t)r->m.size) == -1)
+		error = errno;
+	free(buf);
+	return (error);
+}
+
+static int
 restore(struct apply *a, const struct rec *r, int fd)
 {
 	struct os_object o = { fd, -1, NULL, S_IFREG };
 	int error;
 
-	if ((r->flags & REC_INLINE) != 0) {
+	if ((r->flags & REC_HEAP) != 0)
+		error = restore_heap(a, r, fd);
+	else if ((r->flags & REC_INLINE) != 0) {
 		if (r->extralen != r->m.size)
 			return (EIO);
 		error = sys_pwrite_all(fd, r->extra, r->extralen, 0);

@@ -156,6 +156,26 @@ apply_away(struct apply *a, const char *path, size_t len, const char *name,
 	return (store_aside(a->u, a->dir, name));
 }
 
+/* Taking a redo back: what it brought out of the store goes there again. */
+static int
+put_back(struct apply *a, const struct rec *r, const char *name,
+    const struct stat *st)
+{
+	char obj[OBJ_NAMESIZE];
+	int error;
+
+	obj_name(obj, r->obj);
+	if (sys_renameat(a->dir, name, a->back, obj) == -1)
+		return (errno);
+	if (S_ISDIR(st->st_mode))
+		apply_forget(a);
+	(void)pthread_mutex_lock(&a->u->lock);
+	error = kept_add(&a->u->kept, norm_dev(a->u, st->st_dev),
+	    (uint64_t)st->st_ino, a->backplace, r->obj);
+	(void)pthread_mutex_unlock(&a->u->lock);
+	return (error);
+}
+
 int
 apply_new(struct apply *a, const struct rec *r)
 {
@@ -180,6 +200,8 @@ apply_new(struct apply *a, const struct rec *r)
 		return (error);
 	ours = (ino == 0 || apply_is(a, r->m.dev, ino, &st)) &&
 	    S_ISDIR(st.st_mode) == S_ISDIR(r->m.mode);
+	if (ours && a->back != -1 && r->obj != 0)
+		return (put_back(a, r, name, &st));
 	if (ours)
 		return (apply_take(a, r->path, r->pathlen, name, &st));
 	if (apply_keeps(a))
@@ -275,7 +297,7 @@ kept_gone(struct apply *a, const struct rec *r)
 	(void)pthread_mutex_unlock(&a->u->lock);
 }
 
-/* Make sure that nothing is at the name; EALREADY: the file itself is. */
+/* Something is at the name; EALREADY: the file itself. */
 static int
 make_way(struct apply *a, const struct rec *r, const char **name,
     const struct stat *self)
@@ -283,19 +305,44 @@ make_way(struct apply *a, const struct rec *r, const char **name,
 	struct stat st;
 	int error;
 
-	error = apply_parents(a, r->path, r->pathlen, name);
-	if (error != 0)
-		return (error);
 	error = name_stat(a, *name, &st);
-	if (error == ENOENT)
-		return (0);
 	if (error != 0)
-		return (error);
+		return (error == ENOENT ? 0 : error);
 	if (st.st_ino == self->st_ino && st.st_dev == self->st_dev)
 		return (EALREADY);
 	error = apply_away(a, r->path, r->pathlen, *name, &st);
 	if (error == 0)
 		error = apply_parents(a, r->path, r->pathlen, name);
+	return (error);
+}
+
+/* Say that the object comes back, and bring it. */
+static int
+bring_back(struct apply *a, const struct rec *r, const char *obj,
+    const char *name, const struct stat *st)
+{
+	struct rec n;
+	int error;
+
+	rec_init(&n, REC_NEW, r->path, r->pathlen);
+	meta_set(a->u, &n.m, st);
+	n.obj = r->obj;
+	if (st->st_nlink == 1)
+		n.flags = REC_FRESH;
+	if ((error = apply_touch(a)) != 0 ||
+	    (error = apply_record(a, &n)) != 0)
+		return (error);
+	error = os_rename_new(a->ofd, obj, a->dir, name);
+	if (error == EEXIST) {
+		if (apply_keeps(a))
+			journal_void(&a->k->j, n.off);
+		return (EEXIST);
+	}
+	if (error == EOPNOTSUPP)
+		error = sys_renameat(a->ofd, obj, a->dir, name) == -1 ?
+		    errno : 0;
+	if (error == 0)
+		apply_fresh(a, &n, st);
 	return (error);
 }
 
@@ -305,7 +352,6 @@ apply_gone(struct apply *a, const struct rec *r)
 	char obj[OBJ_NAMESIZE];
 	const char *name;
 	struct stat st;
-	struct rec n;
 	int error;
 
 	obj_name(obj, r->obj);
@@ -315,26 +361,26 @@ apply_gone(struct apply *a, const struct rec *r)
 		kept_gone(a, r);
 		return (0);
 	}
-	error = make_way(a, r, &name, &st);
-	if (error == EALREADY) {
-		/* Two links of one file; rename(2) would leave both. */
-		if (sys_unlinkat(a->ofd, obj, 0) == -1)
-			return (errno);
-		kept_gone(a, r);
-		return (0);
+	error = apply_parents(a, r->path, r->pathlen, &name);
+	if (error != 0)
+		return (error);
+	/* Where a rename spares what is there, it tells; else we look. */
+	error = EEXIST;
+	if (a->u->spares)
+		error = bring_back(a, r, obj, name, &st);
+	if (error == EEXIST) {
+		error = make_way(a, r, &name, &st);
+		if (error == EALREADY) {
+			/* Two links; rename(2) would leave both. */
+			if (sys_unlinkat(a->ofd, obj, 0) == -1)
+				return (errno);
+		} else if (error != 0 || (error = bring_back(a, r, obj, name,
+		    &st)) != 0)
+			return (error);
 	}
-	if (error != 0 || (error = apply_touch(a)) != 0)
-		return (error);
-	rec_init(&n, REC_NEW, r->path, r->pathlen);
-	meta_set(a->u, &n.m, &st);
-	if (st.st_nlink == 1)
-		n.flags = REC_FRESH;
-	if ((error = apply_record(a, &n)) != 0)
-		return (error);
-	if ((error = move(a->ofd, obj, a->dir, name)) != 0)
+	if (error != 0 && error != EALREADY)
 		return (error);
 	kept_gone(a, r);
-	apply_fresh(a, &n, &st);
 	return (0);
 }
 
@@ -434,16 +480,20 @@ apply_copy(struct apply *a, const struct rec *r)
 	if (error == ENOENT)
 		error = S_ISREG(r->m.mode) ? copy_regular(a, r, tmp) :
 		    copy_special(a, r, tmp);
-	if (error != 0 || (error = name_stat(a, tmp, &st)) != 0)
+	if (error != 0 || (error = name_stat(a, tmp, &st)) != 0) {
+		(void)sys_unlinkat(a->dir, tmp, 0);
 		return (error);
+	}
 	journal_later(a->j, r->off, (uint64_t)st.st_ino);
 	rec_init(&n, REC_NEW, r->path, r->pathlen);
 	meta_set(a->u, &n.m, &st);
 	if (st.st_nlink == 1)
 		n.flags = REC_FRESH;
 	if ((error = apply_record(a, &n)) != 0 ||
-	    (error = move(a->dir, tmp, a->dir, name)) != 0)
+	    (error = move(a->dir, tmp, a->dir, name)) != 0) {
+		(void)sys_unlinkat(a->dir, tmp, 0);
 		return (error);
+	}
 	apply_fresh(a, &n, &st);
 	return (0);
 }

@@ -205,10 +205,30 @@ rename_back(struct apply *a, const struct rec *r, struct back *b)
 	return (move(b->todir, b->to, a->dir, b->from));
 }
 
+/*
+ * Where it was may be no more.  Only if the very file is at the other name
+ * somebody removed that; else the rename never happened, and neither did
+ * what made that place.
+ */
+static int
+from_parent(struct apply *a, const struct rec *r, struct back *b,
+    bool *never)
+{
+	int error;
+
+	*never = false;
+	if (b->isto && is_it(a, r, &b->tost))
+		return (apply_parents(a, r->path, r->pathlen, &b->from));
+	error = apply_parent(a, r->path, r->pathlen, &b->from);
+	*never = error == ENOENT || error == ENOTDIR;
+	return (*never ? 0 : error);
+}
+
 int
 apply_rename(struct apply *a, const struct rec *r)
 {
 	struct back b;
+	bool never;
 	int error;
 
 	memset(&b, 0, sizeof(b));
@@ -220,8 +240,8 @@ apply_rename(struct apply *a, const struct rec *r)
 		return (0);
 	if (error != 0)
 		return (error);
-	if ((error = apply_parents(a, r->path, r->pathlen, &b.from)) == 0 &&
-	    (error = look(b.todir, b.to, &b.tost, &b.isto)) == 0 &&
+	if ((error = look(b.todir, b.to, &b.tost, &b.isto)) == 0 &&
+	    (error = from_parent(a, r, &b, &never)) == 0 && !never &&
 	    (error = look(a->dir, b.from, &b.fromst, &b.isfrom)) == 0) {
 		if ((r->flags & REC_SWAP) != 0)
 			error = swap_back(a, r, &b);

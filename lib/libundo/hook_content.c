@@ -79,8 +79,10 @@ readable(struct undo *u, const struct undo_ref *ref, const char *path,
 	} else if (path != NULL)
 		error = path_open(u, path, strlen(path), O_RDONLY |
 		    O_NONBLOCK, &fd);
-	else
-		error = EBADF;
+	else {
+		fd = os_reopen(ref->fd, O_RDONLY | O_NONBLOCK);
+		error = fd == -1 ? errno : 0;
+	}
 	if (error != 0)
 		return (error);
 	if (sys_fstat(fd, &now) == -1 || now.st_ino != st->st_ino ||
@@ -120,12 +122,17 @@ capture_bytes(struct undo *u, struct capture *c, int fd,
 
 	if (st->st_size == 0)
 		return (0);
-	if (st->st_size > INLINE_MAX || !content_dense(fd, st)) {
+	if (!heap_takes(fd, st)) {
 		c->r.obj = obj;
 		return (content_capture(u, u->wal->ofd, obj, fd, st,
 		    &c->bytes, &c->r.flags));
 	}
 	size = (size_t)st->st_size;
+	if (size > INLINE_MAX) {
+		c->r.flags |= REC_HEAP;
+		c->bytes = size;
+		return (heap_put(u, u->wal, fd, st, &c->r.m.rdev));
+	}
 	if ((c->small = malloc(size)) == NULL)
 		return (ENOMEM);
 	if ((error = sys_pread_all(fd, c->small, size, 0)) != 0)
@@ -134,36 +141,6 @@ capture_bytes(struct undo *u, struct capture *c, int fd,
 	c->r.extra = c->small;
 	c->r.extralen = size;
 	return (0);
-}
-
-/* Fill ${c} from the file; the inode is taken, the lock is not. */
-static int
-capture_file(struct undo *u, struct capture *c, const struct undo_ref *ref,
-    const struct stat *st, uint32_t want, uint32_t obj)
-{
-	struct os_object o = { -1, -1, NULL, st->st_mode };
-	size_t xlen;
-	bool own;
-	int error;
-
-	own = false;
-	error = readable(u, ref, c->r.path, st, &o.fd, &own);
-	if (error != 0 && (want & INO_CONTENT) != 0)
-		return (error);
-	c->r.type = (want & INO_CONTENT) != 0 ? REC_CONTENT : REC_META;
-	if (c->r.type == REC_CONTENT)
-		error = capture_bytes(u, c, o.fd, st, obj);
-	else
-		error = 0;
-	if (error == 0 && (o.fd >= 0)) {
-		error = meta_xattrs(&o, &c->xattrs, &xlen);
-		c->r.m.xattrs = c->xattrs;
-		c->r.m.xlen = xlen;
-		c->r.flags |= REC_XATTRS;
-	}
-	if (own)
-		sys_close(o.fd);
-	return (error);
 }
 
 /* Attributes of what must not be opened: links, devices, pipes. */
@@ -193,6 +170,37 @@ capture_special(struct undo *u, struct capture *c, const struct undo_ref *ref,
 		c->r.flags |= REC_XATTRS;
 	}
 	loc_close(&l);
+	return (error);
+}
+
+/* Fill ${c} from the file; the inode is taken, the lock is not. */
+static int
+capture_file(struct undo *u, struct capture *c, const struct undo_ref *ref,
+    const struct stat *st, uint32_t want, uint32_t obj)
+{
+	struct os_object o = { -1, -1, NULL, st->st_mode };
+	size_t xlen;
+	bool own;
+	int error;
+
+	own = false;
+	error = readable(u, ref, c->r.path, st, &o.fd, &own);
+	/* Who may not read a file may still change its attributes. */
+	if ((error == EACCES || error == EPERM) && (want & INO_CONTENT) == 0)
+		return (capture_special(u, c, ref, st));
+	if (error != 0)
+		return (error);
+	c->r.type = (want & INO_CONTENT) != 0 ? REC_CONTENT : REC_META;
+	if (c->r.type == REC_CONTENT)
+		error = capture_bytes(u, c, o.fd, st, obj);
+	if (error == 0) {
+		error = meta_xattrs(&o, &c->xattrs, &xlen);
+		c->r.m.xattrs = c->xattrs;
+		c->r.m.xlen = xlen;
+		c->r.flags |= REC_XATTRS;
+	}
+	if (own)
+		sys_close(o.fd);
 	return (error);
 }
 

@@ -163,7 +163,8 @@ journal_open(struct journal *j, int dirfd, bool write, bool *damage)
 	if ((error = map(j, write ? JOURNAL_MAX : size, write)) != 0)
 		goto err;
 	j->readonly = !write;
-	/* What was made without reserved space goes on without. */
+	/* A mapping of a file without reserved space must not be stored to. */
+	j->direct = write && !os_in_place(j->fd);
 	j->room = size;
 	if ((error = scan(j, size, damage)) != 0)
 		goto err;
@@ -344,7 +345,7 @@ journal_undone(const struct journal *j)
 	return (get_undone(j, H_UNDONE));
 }
 
-static void
+static int
 set_undone(struct journal *j, size_t at, uint32_t n)
 {
 	uint8_t b[8];
@@ -352,12 +353,11 @@ set_undone(struct journal *j, size_t at, uint32_t n)
 
 	put32(b, n);
 	put32(b + 4, ~n);
-	if (j->direct) {
-		(void)store(j, at, b, sizeof(b));
-		return;
-	}
+	if (j->direct)
+		return (store(j, at, b, sizeof(b)));
 	memcpy(&v, b, sizeof(v));
 	atomic_store((_Atomic uint64_t *)(void *)(j->map + at), v);
+	return (0);
 }
 
 void
@@ -368,34 +368,41 @@ journal_power(struct journal *j)
 	j->boot = os_boot();
 	if (j->boot == 0)
 		return;
-	set_undone(j, H_LIVE, journal_undone(j));
 	put64(b, j->boot);
-	(void)store(j, H_BOOT, b, sizeof(b));
-}
-
-void
-journal_set_undone(struct journal *j, uint32_t n, bool synced)
-{
-
-	if (j->boot != 0)
-		set_undone(j, H_LIVE, n);
-	if (synced)
-		set_undone(j, H_UNDONE, n);
-}
-
-bool
-journal_lost(const struct journal *j)
-{
-
-	return ((get32(j->map + H_STATE) & JOURNAL_LOST) != 0);
+	/* Without this number the other one counts, and is as good now. */
+	if (set_undone(j, H_LIVE, journal_undone(j)) != 0 ||
+	    store(j, H_BOOT, b, sizeof(b)) != 0)
+		j->boot = 0;
 }
 
 int
-journal_set_lost(struct journal *j)
+journal_set_undone(struct journal *j, uint32_t n, bool synced)
+{
+	int error;
+
+	error = 0;
+	if (j->boot != 0)
+		error = set_undone(j, H_LIVE, n);
+	if (error == 0 && synced)
+		error = set_undone(j, H_UNDONE, n);
+	return (error);
+}
+
+bool
+journal_state(const struct journal *j, uint32_t state)
+{
+
+	return ((get32(j->map + H_STATE) & state) != 0);
+}
+
+int
+journal_set_state(struct journal *j, uint32_t state)
 {
 	uint8_t b[4];
 
-	put32(b, get32(j->map + H_STATE) | JOURNAL_LOST);
+	if (journal_state(j, state))
+		return (0);
+	put32(b, get32(j->map + H_STATE) | state);
 	return (store(j, H_STATE, b, sizeof(b)));
 }
 
@@ -405,7 +412,7 @@ journal_sync(struct journal *j)
 
 	if (!j->direct && sys_msync(j->map, j->end) == -1)
 		return (errno);
-	return (sys_fdatasync(j->fd) == -1 ? errno : 0);
+	return (sys_fsync(j->fd) == -1 ? errno : 0);
 }
 
 int

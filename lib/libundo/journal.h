@@ -39,6 +39,7 @@ enum rec_type {
 #define	REC_INLINE	0x08	/* CONTENT, COPY: the bytes are in extra */
 #define	REC_XATTRS	0x10	/* the attributes were captured */
 #define	REC_CLONE	0x20	/* CONTENT, COPY: shares blocks */
+#define	REC_HEAP	0x40	/* CONTENT: in the heap, at offset rdev */
 
 /* Attributes of a file as they were. */
 struct meta {
@@ -96,6 +97,7 @@ struct journal {
 
 /* States in the header, kept outside of any checksum. */
 #define	JOURNAL_LOST	0x1	/* the step is not protected any more */
+#define	JOURNAL_BEGUN	0x2	/* it is being undone, by this mark alone */
 
 int journal_create(struct journal *, int);
 
@@ -142,13 +144,14 @@ void journal_later(struct journal *, uint64_t, uint64_t);
  * failure, stored when all that it tells is on the disk (${synced}).
  */
 uint32_t journal_undone(const struct journal *);
-void journal_set_undone(struct journal *, uint32_t, bool);
-bool journal_lost(const struct journal *);
-int journal_set_lost(struct journal *);
+int journal_set_undone(struct journal *, uint32_t, bool);
+bool journal_state(const struct journal *, uint32_t);
+int journal_set_state(struct journal *, uint32_t);
 
 /**
  * journal_sync(j):
- * Bring what was appended to the disk.
+ * Bring what was appended to the disk; and, where a filesystem keeps the
+ * order of changes to its names, all that happened before.
  */
 int journal_sync(struct journal *);
 

@@ -25,27 +25,31 @@ fail(struct undo *u, struct co_error *e, int error, const char *what)
 	    "can't %s in the undo store %s", what, u->store));
 }
 
-/* The number in the version file: -1 for none, -2 for one not readable. */
+/*
+ * The number in the version file: -1 when there is no such file, -2 when it
+ * holds no number.
+ */
 static int
-read_version(struct undo *u)
+read_version(struct undo *u, int *version)
 {
 	char buf[32], *end;
 	long v;
 	ssize_t n;
-	int fd;
+	int error, fd;
 
+	*version = -1;
 	fd = sys_openat(u->storefd, VERSION, O_RDONLY | O_NOFOLLOW, 0);
 	if (fd == -1)
-		return (errno == ENOENT ? -1 : -2);
+		return (errno == ENOENT ? 0 : errno);
 	n = sys_pread(fd, buf, sizeof(buf) - 1, 0);
+	error = n == -1 ? errno : 0;
 	sys_close(fd);
-	if (n <= 0)
-		return (-2);
+	if (error != 0)
+		return (error);
 	buf[n] = '\0';
 	v = strtol(buf, &end, 10);
-	if (end == buf || v < 0 || v > 1000000)
-		return (-2);
-	return ((int)v);
+	*version = end == buf || v < 0 || v > 1000000 ? -2 : (int)v;
+	return (0);
 }
 
 static int
@@ -90,7 +94,7 @@ store_init(struct undo *u, struct co_error *e)
 {
 	int *fds[] = { &u->walfd, &u->stepsfd, &u->redofd, &u->trashfd };
 	size_t i;
-	int error;
+	int error, v;
 
 	for (i = 0; i < sizeof(fds) / sizeof(fds[0]); i++) {
 		if (*fds[i] != -1)
@@ -99,40 +103,48 @@ store_init(struct undo *u, struct co_error *e)
 		if (error != 0)
 			return (fail(u, e, error, "make folders"));
 	}
-	if (read_version(u) != UNDO_VERSION &&
-	    (error = write_version(u)) != 0)
+	if ((error = read_version(u, &v)) != 0)
+		return (fail(u, e, error, "read the version"));
+	if (v != UNDO_VERSION && (error = write_version(u)) != 0)
 		return (fail(u, e, error, "write the version"));
 	return (0);
 }
 
 /* Does the store without a version have anything in it? */
-static bool
-store_empty(struct undo *u)
+static int
+store_empty(struct undo *u, bool *empty)
 {
-	struct dirent *de;
 	DIR *d;
-	bool empty;
 	size_t i;
+	int error;
 
-	for (empty = true, i = 0; empty && i < 3; i++) {
+	*empty = true;
+	for (i = 0; *empty && i < 3; i++) {
 		if ((d = sys_opendirat(u->storefd, folders[i])) == NULL) {
-			empty = errno == ENOENT;
+			if (errno != ENOENT)
+				return (errno);
 			continue;
 		}
-		if ((de = sys_readdir(d)) != NULL || errno != 0)
-			empty = false;
+		*empty = sys_readdir(d) == NULL;
+		error = *empty ? errno : 0;
 		sys_closedir(d);
+		if (error != 0)
+			return (error);
 	}
-	return (empty);
+	return (0);
 }
 
 int
 store_layout(struct undo *u, struct co_error *e)
 {
-	int v;
+	bool empty;
+	int error, v;
 
-	v = read_version(u);
-	if (v == UNDO_VERSION || (v == -1 && store_empty(u)))
+	empty = false;
+	if ((error = read_version(u, &v)) != 0 ||
+	    (v == -1 && (error = store_empty(u, &empty)) != 0))
+		return (fail(u, e, error, "read the version"));
+	if (v == UNDO_VERSION || empty)
 		return (store_init(u, e));
 	u->foreign = true;
 	event_post(u, UNDO_EV_VERSION, 0, 0,
@@ -192,7 +204,7 @@ load_one(struct undo *u, int at, const char *name, bool redo)
 	if (bad)
 		s->a.lost = true;
 	if ((error = step_load(u, s)) != 0) {
-		if (error == ENOMEM || error == EIO) {
+		if (error != EINVAL && error != ENOENT) {
 			step_free(s);
 			return (error);
 		}
@@ -233,6 +245,18 @@ load_all(struct undo *u, int at, bool redo)
 	return (error);
 }
 
+/*
+ * Ask for the rename of a name that does not exist: only a filesystem that
+ * knows how to spare what is there gets as far as missing it.
+ */
+static void
+try_rename(struct undo *u)
+{
+
+	u->spares = os_rename_new(u->trashfd, "none", u->trashfd,
+	    "nothing") == ENOENT;
+}
+
 int
 store_history(struct undo *u, struct co_error *e)
 {
@@ -242,6 +266,7 @@ store_history(struct undo *u, struct co_error *e)
 	 * What a former process threw away goes at once: links in there are
 	 * known to nobody.
 	 */
+	try_rename(u);
 	u->rubbish = true;
 	(void)store_sweep(u, UINT_MAX);
 	if ((error = load_all(u, u->stepsfd, false)) != 0 ||

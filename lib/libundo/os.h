@@ -34,6 +34,13 @@ int os_open_beneath(int, const char *, int);
 int os_open_walk(int, const char *, int);
 
 /**
+ * os_reopen(fd, flags):
+ * Open the file of ${fd} once more, another way, without its name.  Return a
+ * descriptor or -1.
+ */
+int os_reopen(int, int);
+
+/**
  * os_rename_new(dir, name, todir, to):
  * Rename, but fail with EEXIST when ${to} exists.
  */
@@ -72,6 +79,13 @@ ssize_t os_copy(int, int, off_t, size_t);
  * ${start} is ${size} when there is none.
  */
 int os_extent(int, off_t, off_t, off_t *, off_t *);
+
+/**
+ * os_in_place(fd):
+ * Does the filesystem write in place, as far as is known?  If not, reserved
+ * space is no promise: a second store to the same page needs another block.
+ */
+bool os_in_place(int);
 
 /**
  * os_preallocate(fd, off, len):

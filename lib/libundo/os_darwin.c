@@ -38,6 +38,15 @@ os_open_beneath(int dir, const char *path, int flags)
 #endif
 }
 
+int
+os_reopen(int fd, int flags)
+{
+	char path[40];
+
+	(void)snprintf(path, sizeof(path), "/dev/fd/%d", fd);
+	return (sys_openat(AT_FDCWD, path, flags, 0));
+}
+
 static int
 renamex(int dir, const char *name, int todir, const char *to,
     unsigned int flags)
@@ -127,6 +136,14 @@ os_extent(int fd, off_t size, off_t off, off_t *start, off_t *end)
 }
 
 /* APFS never writes in place, so that space can't be promised. */
+bool
+os_in_place(int fd)
+{
+
+	(void)fd;
+	return (false);
+}
+
 int
 os_preallocate(int fd, off_t off, off_t len)
 {

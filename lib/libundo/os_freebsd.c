@@ -10,6 +10,7 @@
 #include <sys/acl.h>
 #include <sys/extattr.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/sysctl.h>
 #include <sys/time.h>
 #include <sys/user.h>
@@ -35,6 +36,13 @@ os_open_beneath(int dir, const char *path, int flags)
 	if (fd == -1 && errno == EMLINK)
 		errno = ENOTDIR;
 	return (fd);
+}
+
+int
+os_reopen(int fd, int flags)
+{
+
+	return (sys_openat(fd, "", flags | O_EMPTY_PATH, 0));
 }
 
 /* There is no rename that spares what is in its way, and no exchange. */
@@ -150,11 +158,24 @@ os_extent(int fd, off_t size, off_t off, off_t *start, off_t *end)
 }
 
 /* ZFS, which never writes in place, says EINVAL. */
+bool
+os_in_place(int fd)
+{
+	struct statfs fs;
+	int r;
+
+	SYS_CALL(r, "fstatfs", fstatfs(fd, &fs));
+	return (r == 0 && (strcmp(fs.f_fstypename, "ufs") == 0 ||
+	    strcmp(fs.f_fstypename, "tmpfs") == 0));
+}
+
 int
 os_preallocate(int fd, off_t off, off_t len)
 {
 	int fault, r;
 
+	if (!os_in_place(fd))
+		return (EOPNOTSUPP);
 	if ((fault = SYS_BEFORE("posix_fallocate")) > 0)
 		return (fault);
 	do

@@ -55,6 +55,15 @@ os_open_beneath(int dir, const char *path, int flags)
 	return (r);
 }
 
+int
+os_reopen(int fd, int flags)
+{
+	char path[40];
+
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return (sys_openat(AT_FDCWD, path, flags, 0));
+}
+
 static int
 rename2(int dir, const char *name, int todir, const char *to,
     unsigned int flags)
@@ -161,12 +170,8 @@ os_extent(int fd, off_t size, off_t off, off_t *start, off_t *end)
 	return (0);
 }
 
-/*
- * Reserved space is no promise where a second store to the same page needs
- * another block, as where nothing is written in place.
- */
-static bool
-writes_in_place(int fd)
+bool
+os_in_place(int fd)
 {
 	struct statfs fs;
 	int r;
@@ -188,7 +193,7 @@ os_preallocate(int fd, off_t off, off_t len)
 {
 	int r;
 
-	if (!writes_in_place(fd))
+	if (!os_in_place(fd))
 		return (EOPNOTSUPP);
 	SYS_CALL(r, "fallocate", fallocate(fd, 0, off, len));
 	if (r == 0)

@@ -77,22 +77,32 @@ recover_play(struct undo *u, struct wal *k, struct co_error *e)
 	int64_t id;
 	int error;
 
-	memset(&a, 0, sizeof(a));
+	apply_init(&a, u);
 	id = k->a.id;
 	redo = k->purpose == FOR_REDO;
 	a.id = id;
 	s = find_source(u, k);
 	error = 0;
+	/* A redo that was being taken back is not to be finished. */
+	if (redo && s != NULL && journal_state(&k->j, JOURNAL_BEGUN)) {
+		error = take_back(u, s, k);
+		goto out;
+	}
 	if (s != NULL)
 		error = play_step(u, s, k, &a);
 	if (error == 0)
 		error = exchange_step(u, s, k);
+	else if (redo && take_back(u, s, k) == 0) {
+		error = 0;
+		goto out;
+	}
+out:
 	if (error != 0) {
 		stick(u, k);
 		return (trouble(u, error, e));
 	}
 	event_post(u, UNDO_EV_RECOVERY, id, a.paths,
-	    "the unfinished %s of step %lld has been finished",
+	    "the unfinished %s of step %lld has been finished, or taken back",
 	    redo ? "redo" : "rollback", (long long)id);
 	return (0);
 }
@@ -111,17 +121,22 @@ recover_bare(struct undo *u, struct co_error *e)
 	int dir, error;
 
 	s = TAILQ_LAST(&u->steps, steplist);
-	if (s == NULL || s->a.lost || (dir = step_dir(u, s)) == -1)
+	if (s == NULL || s->a.lost)
 		return (0);
+	if ((dir = step_dir(u, s)) == -1)
+		return (trouble(u, errno, e));
 	begun = false;
-	if (journal_open(&j, dir, false, &damage) == 0) {
-		begun = journal_undone(&j) < j.count;
+	if ((error = journal_open(&j, dir, false, &damage)) == 0) {
+		begun = journal_state(&j, JOURNAL_BEGUN);
 		journal_close(&j);
 	}
 	sys_close(dir);
+	/* A damaged one is found when it is to be rolled back. */
+	if (error != 0 && error != EINVAL && error != ENOENT)
+		return (trouble(u, error, e));
 	if (!begun)
 		return (0);
-	memset(&a, 0, sizeof(a));
+	apply_init(&a, u);
 	a.id = id = s->a.id;
 	if ((error = play_step(u, s, NULL, &a)) != 0 ||
 	    (error = exchange_step(u, s, NULL)) != 0) {

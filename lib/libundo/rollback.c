@@ -44,8 +44,7 @@ rollback_wal(struct undo *u, struct wal *w, uint64_t *paths,
 		return (co_error_set(e, CO_EUNDO_UNPROTECTED, NULL,
 		    "step %lld grew larger than max_single_step_size and "
 		    "can't be rolled back", (long long)w->a.id));
-	memset(&a, 0, sizeof(a));
-	a.u = u;
+	apply_init(&a, u);
 	a.j = &w->j;
 	a.ofd = w->ofd;
 	a.place = w->place;
@@ -105,6 +104,18 @@ exchange_step(struct undo *u, struct step *s, struct wal *k)
 	return (error);
 }
 
+/* Nothing but the journal itself tells that it is being undone. */
+static int
+mark_begun(struct undo *u, struct journal *j)
+{
+	int error;
+
+	error = journal_set_state(j, JOURNAL_BEGUN);
+	if (error == 0 && u->o.durability == UNDO_POWER)
+		error = journal_sync(j);
+	return (error);
+}
+
 /* Play ${s} back, recording into ${k}, which may be NULL. */
 int
 play_step(struct undo *u, struct step *s, struct wal *k, struct apply *a)
@@ -122,16 +133,79 @@ play_step(struct undo *u, struct step *s, struct wal *k, struct apply *a)
 		if (a->ofd == -1)
 			error = errno;
 		else {
-			a->u = u;
 			a->j = &j;
 			a->place = s->place;
 			a->k = k;
 			a->id = s->a.id;
-			error = apply_run(a);
+			if (k == NULL)
+				error = mark_begun(u, &j);
+			if (error == 0)
+				error = apply_run(a);
 			sys_close(a->ofd);
 		}
 		journal_close(&j);
 	}
+	sys_close(dir);
+	return (error);
+}
+
+/* The redo of ${j} never was. */
+static int
+not_redone(struct undo *u, struct journal *j)
+{
+	int error;
+
+	if (u->o.durability == UNDO_POWER)
+		journal_power(j);
+	error = journal_set_undone(j, j->count, true);
+	if (error == 0 && u->o.durability == UNDO_POWER)
+		error = journal_sync(j);
+	return (error);
+}
+
+/*
+ * A redo failed: play back what it recorded, ${k}, so that the folder and
+ * ${s} are as they were.  On success ${k} is gone.
+ */
+int
+take_back(struct undo *u, struct step *s, struct wal *k)
+{
+	struct apply a;
+	struct journal j;
+	bool damage;
+	int dir, error;
+
+	apply_init(&a, u);
+	if ((dir = step_dir(u, s)) == -1)
+		return (errno);
+	if ((error = journal_open(&j, dir, true, &damage)) != 0)
+		goto err0;
+	a.back = sys_openat(dir, "o", O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+	if (a.back == -1) {
+		error = errno;
+		goto err1;
+	}
+	a.backplace = s->place;
+	a.j = &k->j;
+	a.ofd = k->ofd;
+	a.place = k->place;
+	a.id = s->a.id;
+	if ((error = mark_begun(u, &k->j)) == 0 &&
+	    (error = apply_run(&a)) == 0 &&
+	    (error = not_redone(u, &j)) == 0) {
+		(void)pthread_mutex_lock(&u->lock);
+		error = store_trash(u, u->walfd, "in_progress");
+		if (error == 0) {
+			wal_forget(u, k);
+			wal_close(u, k);
+		}
+		u->epoch++;
+		(void)pthread_mutex_unlock(&u->lock);
+	}
+	sys_close(a.back);
+err1:
+	journal_close(&j);
+err0:
 	sys_close(dir);
 	return (error);
 }
@@ -172,7 +246,7 @@ one_step(struct undo *u, struct step *s, undo_progress_fn *progress,
 	bool redo;
 	int error;
 
-	memset(&a, 0, sizeof(a));
+	apply_init(&a, u);
 	a.progress = progress;
 	a.arg = arg;
 	redo = s->redo;
@@ -189,8 +263,12 @@ one_step(struct undo *u, struct step *s, undo_progress_fn *progress,
 		    redo ? "redo" : "roll back", (long long)s->a.id,
 		    u->store));
 	a.id = s->a.id;
-	if ((error = play_step(u, s, k, &a)) != 0 ||
-	    (error = exchange_step(u, s, k)) != 0) {
+	error = play_step(u, s, k, &a);
+	if (error != 0 && redo && take_back(u, s, k) == 0)
+		return (co_error_errno(e, error, a.where,
+		    "step %lld can't be applied again, it failed at \"%s\"; "
+		    "nothing was changed", (long long)a.id, a.where));
+	if (error != 0 || (error = exchange_step(u, s, k)) != 0) {
 		stick(u, k);
 		return (failed(u, &a, error, e));
 	}

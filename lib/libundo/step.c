@@ -330,17 +330,51 @@ undo_step_current(struct undo *u)
 	return (id);
 }
 
-/* Compress one object of the newest step that has any; more to do? */
+/* Compress a bit of the step in ${dir}; more to do? */
+static bool
+pack_step(struct undo *u, int dir, bool again, uint64_t *sum)
+{
+	struct journal j;
+	struct rec r;
+	uint64_t off, saved;
+	int64_t until;
+	bool damage, more, sync;
+	int ofd;
+
+	if ((ofd = sys_openat(dir, "o", 0, 0)) == -1)
+		return (false);
+	more = false;
+	sync = u->o.durability == UNDO_POWER;
+	until = os_clock_ms() + 20;
+	if (journal_open(&j, dir, false, &damage) == 0) {
+		for (off = 0; !more && journal_next(&j, &off, &r);) {
+			if ((r.type != REC_CONTENT && r.type != REC_COPY) ||
+			    r.obj == 0 || r.is_void ||
+			    (r.flags & REC_CLONE) != 0)
+				continue;
+			(void)pack_object(ofd, r.obj, sync, &saved);
+			*sum += saved;
+			more = saved != 0 && os_clock_ms() >= until;
+		}
+		if (!more) {
+			more = heap_pack(ofd, &j, again, sync, until,
+			    &saved) == EAGAIN;
+			*sum += saved;
+		}
+		journal_close(&j);
+	}
+	sys_close(ofd);
+	return (more);
+}
+
+/* Compress a bit of the oldest step that is not; more to do? */
 static bool
 pack_some(struct undo *u)
 {
 	struct step *s;
-	struct journal j;
-	struct rec r;
-	uint64_t off, saved, sum, place;
-	int64_t until;
-	bool damage, more;
-	int dir, ofd;
+	uint64_t place, sum;
+	bool again, more;
+	int dir;
 
 	(void)pthread_mutex_lock(&u->lock);
 	TAILQ_FOREACH(s, &u->steps, link)
@@ -348,38 +382,24 @@ pack_some(struct undo *u)
 			break;
 	dir = -1;
 	place = 0;
+	again = false;
 	if (s != NULL && (atomic_load(&u->gate) & GATE_SHUT) == 0) {
 		s->packed = true;
+		again = s->packing;
 		place = s->place;
 		dir = step_dir(u, s);
 	}
 	(void)pthread_mutex_unlock(&u->lock);
 	if (dir == -1)
 		return (s != NULL);
-	ofd = sys_openat(dir, "o", 0, 0);
 	sum = 0;
-	more = false;
-	until = os_clock_ms() + 20;
-	if (ofd != -1 && journal_open(&j, dir, false, &damage) == 0) {
-		for (off = 0; !more && journal_next(&j, &off, &r);) {
-			if ((r.type != REC_CONTENT && r.type != REC_COPY) ||
-			    r.obj == 0 || r.is_void ||
-			    (r.flags & REC_CLONE) != 0)
-				continue;
-			(void)pack_object(ofd, r.obj,
-			    u->o.durability == UNDO_POWER, &saved);
-			sum += saved;
-			more = saved != 0 && os_clock_ms() >= until;
-		}
-		journal_close(&j);
-	}
-	if (ofd != -1)
-		sys_close(ofd);
+	more = pack_step(u, dir, again, &sum);
 	sys_close(dir);
 	(void)pthread_mutex_lock(&u->lock);
 	TAILQ_FOREACH(s, &u->steps, link)
 		if (s->place == place) {
 			s->packed = !more;
+			s->packing = more;
 			s->a.bytes -= sum < s->a.bytes ? sum : s->a.bytes;
 			u->total -= sum < u->total ? sum : u->total;
 		}

@@ -141,7 +141,7 @@ step_load(struct undo *u, struct step *s)
 		return (error);
 	if (damage || j.count != s->a.records)
 		error = EINVAL;
-	if (journal_lost(&j))
+	if (journal_state(&j, JOURNAL_LOST))
 		s->a.lost = true;
 	undone = journal_undone(&j);
 	for (off = 0; error == 0 && journal_next(&j, &off, &r);)
@@ -204,7 +204,7 @@ store_promote(struct undo *u, struct wal *w, bool redo)
 	int error, to;
 
 	w->a.records = w->j.count;
-	w->a.lost = w->a.lost || journal_lost(&w->j);
+	w->a.lost = w->a.lost || journal_state(&w->j, JOURNAL_LOST);
 	if ((error = journal_trim(&w->j)) != 0)
 		return (error);
 	if ((s = step_new(u, &w->a, redo)) == NULL)

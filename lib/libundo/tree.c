@@ -129,8 +129,9 @@ tree_find(const struct undo *u, uint64_t dev, uint64_t ino, char **pathp)
 	int r;
 
 	*pathp = NULL;
-	if (sys_fstat(u->rootfd, &st) == 0 && (uint64_t)st.st_ino == ino &&
-	    dev == 0)
+	if (sys_fstat(u->rootfd, &st) == -1)
+		return (errno);
+	if ((uint64_t)st.st_ino == ino && dev == 0)
 		return ((*pathp = strdup("")) == NULL ? ENOMEM : 0);
 	r = walk(u, found, &f);
 	*pathp = f.path;
@@ -203,6 +204,7 @@ known_name(struct undo *u, const struct stat *st, const char *path,
 {
 	struct stat now;
 	struct name key, *n;
+	int error;
 
 	key.dev = norm_dev(u, st->st_dev);
 	key.ino = (uint64_t)st->st_ino;
@@ -211,12 +213,17 @@ known_name(struct undo *u, const struct stat *st, const char *path,
 		return (ENOENT);
 	while (n > u->names && by_inode(n - 1, &key) == 0)
 		n--;
-	for (; n < u->names + u->nnames && by_inode(n, &key) == 0; n++)
-		if (strcmp(n->path, path) != 0 &&
-		    path_stat(u, n->path, &now) == 0 &&
-		    now.st_ino == st->st_ino && now.st_dev == st->st_dev)
+	for (; n < u->names + u->nnames && by_inode(n, &key) == 0; n++) {
+		if (strcmp(n->path, path) == 0)
+			continue;
+		error = path_stat(u, n->path, &now);
+		if (error != 0 && !passed_over(error))
+			return (error);
+		if (error == 0 && now.st_ino == st->st_ino &&
+		    now.st_dev == st->st_dev)
 			return ((*other = strdup(n->path)) == NULL ?
 			    ENOMEM : 0);
+	}
 	return (ENOENT);
 }
 
@@ -238,7 +245,9 @@ tree_other(struct undo *u, const struct stat *st, const char *path,
 	if (error == ENOENT) {
 		names_clear(u);
 		error = walk(u, gather, u);
-		if (error == 0 && u->nnames > 0)
+		if (error != 0)
+			names_clear(u);
+		if (u->nnames > 0)
 			qsort(u->names, u->nnames, sizeof(*u->names),
 			    by_inode);
 		if (error == 0)

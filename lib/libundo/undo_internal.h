@@ -108,6 +108,8 @@ struct wal {
 	struct journal	 j;
 	struct inotab	 tab;
 	uint32_t	 nextobj;
+	int		 heapfd;	/* -1: not made yet */
+	uint64_t	 heapend;
 };
 
 struct step {
@@ -116,6 +118,7 @@ struct step {
 	uint64_t	 place;
 	bool		 redo;		/* in redo/, not in steps/ */
 	bool		 packed;	/* nothing left to compress */
+	bool		 packing;	/* its heap, and went on later */
 };
 TAILQ_HEAD(steplist, step);
 
@@ -244,6 +247,8 @@ struct undo {
 	bool		 foreign;	/* another version, hands off */
 	bool		 stuck;		/* a rollback failed half-way */
 	bool		 same_fs;
+	bool		 spares;	/* a rename that spares what is there
+					   works in the store */
 
 	struct wal	*wal;
 	_Atomic int64_t	 open_id;	/* of the step; 0: none is open */
@@ -354,6 +359,36 @@ int unpack_object(int, uint32_t, int);
 int unpack_check(int, uint32_t);
 
 /*
+ * heap.c: small files in one.
+ */
+#define	HEAP_MAX	65536
+
+struct heap_piece {
+	uint64_t	 off;		/* in the heap as it was */
+	uint64_t	 at;
+	uint32_t	 len;
+	uint32_t	 zlen;
+};
+
+struct heap {
+	int		 fd;
+	bool		 packed;
+	struct heap_piece *v;		/* if packed */
+	size_t		 n;
+	size_t		 size;
+	uint64_t	 end;
+};
+
+bool heap_takes(int, const struct stat *);
+int heap_put(struct undo *, struct wal *, int, const struct stat *,
+    uint64_t *);
+int heap_open(struct heap *, int);
+void heap_close(struct heap *);
+int heap_get(const struct heap *, uint64_t, uint8_t *, size_t);
+int heap_pack(int, const struct journal *, bool, bool, int64_t,
+    uint64_t *);
+
+/*
  * wal.c: recording.  wal_append() and what is built on it want the lock.
  */
 int wal_create(struct undo *, const struct about *, enum purpose,
@@ -413,13 +448,16 @@ struct apply {
 	int		 ofd;
 	uint64_t	 place;
 	struct wal	*k;
-	uint64_t	 seq;
+	int		 back;		/* where objects go back to, or -1, */
+	uint64_t	 backplace;	/* and its place */
 	int		 dir;		/* the last parent that was opened */
 	char		*dirpath;
 	size_t		 dirlen;
 	bool		 touched;	/* k knows its mtime */
 	struct inotab	 dropped;	/* inodes that are no more */
 	bool		 copies;	/* the journal has REC_COPY */
+	struct heap	 heap;
+	bool		 hasheap;	/* it is open */
 	struct inotab	 names;		/* touched since the last sync */
 	uint32_t	 since;		/* records since then */
 	uint64_t	 conflicts;
@@ -434,6 +472,7 @@ int apply_run(struct apply *);
 int apply_parent(struct apply *, const char *, size_t, const char **);
 int apply_parents(struct apply *, const char *, size_t, const char **);
 void apply_forget(struct apply *);
+void apply_init(struct apply *, struct undo *);
 bool apply_keeps(const struct apply *);
 int apply_away(struct apply *, const char *, size_t, const char *,
     const struct stat *);
@@ -461,6 +500,7 @@ int apply_lose(struct apply *, int);				/* locked */
 int rollback_wal(struct undo *, struct wal *, uint64_t *, struct co_error *);
 int play_step(struct undo *, struct step *, struct wal *, struct apply *);
 int exchange_step(struct undo *, struct step *, struct wal *);
+int take_back(struct undo *, struct step *, struct wal *);
 void stick(struct undo *, struct wal *);
 
 /*

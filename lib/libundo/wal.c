@@ -111,7 +111,7 @@ wal_create(struct undo *u, const struct about *a, enum purpose purpose,
 
 	if ((w = calloc(1, sizeof(*w))) == NULL)
 		return (ENOMEM);
-	w->dirfd = w->ofd = w->j.fd = -1;
+	w->dirfd = w->ofd = w->j.fd = w->heapfd = -1;
 	w->purpose = purpose;
 	w->place = ++u->places;
 	w->nextobj = 1;
@@ -180,12 +180,17 @@ static int
 skip_objects(struct wal *w)
 {
 	struct dirent *de;
+	struct stat st;
 	unsigned long n;
 	DIR *d;
 	int error;
 
 	if (w->ofd == -1)
 		return (0);
+	if (sys_fstatat(w->ofd, "heap", &st) == 0)
+		w->heapend = (uint64_t)st.st_size;
+	else if (errno != ENOENT)
+		return (errno);
 	if ((d = sys_opendirat(w->dirfd, "o")) == NULL)
 		return (errno);
 	while ((de = sys_readdir(d)) != NULL) {
@@ -213,7 +218,7 @@ wal_open(struct undo *u, struct wal **wp, bool *damage)
 
 	if ((w = calloc(1, sizeof(*w))) == NULL)
 		return (ENOMEM);
-	w->dirfd = w->ofd = w->j.fd = -1;
+	w->dirfd = w->ofd = w->j.fd = w->heapfd = -1;
 	w->place = ++u->places;
 	w->nextobj = 1;
 	w->dirfd = sys_openat(u->walfd, INPROGRESS, O_RDONLY | O_DIRECTORY |
@@ -238,7 +243,7 @@ wal_open(struct undo *u, struct wal **wp, bool *damage)
 	}
 	if ((error = begin_decode(&r, &w->a, &w->purpose)) != 0)
 		goto err;
-	w->a.lost = journal_lost(&w->j);
+	w->a.lost = journal_state(&w->j, JOURNAL_LOST);
 	undone = journal_undone(&w->j);
 	while (journal_next(&w->j, &off, &r))
 		if ((error = relearn(u, w, &r, undone)) != 0)
@@ -261,6 +266,8 @@ wal_close(struct undo *u, struct wal *w)
 		return;
 	if (w->j.fd != -1)
 		journal_close(&w->j);
+	if (w->heapfd != -1)
+		sys_close(w->heapfd);
 	if (w->ofd != -1)
 		sys_close(w->ofd);
 	if (w->dirfd != -1)
@@ -305,7 +312,7 @@ wal_lost(struct undo *u, struct wal *w)
 
 	if (w->a.lost)
 		return;
-	if (journal_set_lost(&w->j) != 0)
+	if (journal_set_state(&w->j, JOURNAL_LOST) != 0)
 		return;
 	w->a.lost = true;
 	w->a.bytes = w->a.kept = 0;
@@ -387,7 +394,12 @@ wal_sync(struct undo *u, struct wal *w)
 		(void)pthread_mutex_unlock(&u->lock);
 		if (!w->j.direct && sys_msync(w->j.map, end) == -1)
 			error = errno;
-		if (error == 0 && sys_fdatasync(w->j.fd) == -1)
+		/*
+		 * Not fdatasync(2): the times of the journal bring changes
+		 * of names before this one to the disk with them, so that
+		 * no record is there without those that it builds upon.
+		 */
+		if (error == 0 && sys_fsync(w->j.fd) == -1)
 			error = errno;
 		if (error == 0)
 			w->j.synced = end;

@@ -6,7 +6,10 @@
  * after a call is that before the next one, and not visited twice, unless
  * the server did something in between.
  *
- *	COPPICE_CRASH_STRIDE	visit every n-th point only
+ * By default some cases visit every n-th point only.
+ *
+ *	COPPICE_CRASH_ALL	visit every point in every case
+ *	COPPICE_CRASH_STRIDE	visit every n-th point in every case
  *	COPPICE_CRASH_SCENE	play this scene only
  *	COPPICE_CRASH_POINT	start at this point
  */
@@ -459,6 +462,7 @@ struct tour {
 	enum undo_durability durability;
 	uint64_t	 slack;
 	unsigned long	 stride;	/* of points */
+	unsigned long	 first;		/* of them */
 	bool		 elsewhere;	/* store on another filesystem ... */
 	const char	*other;		/* ... here */
 	bool		 keep;		/* folders until the end; on ext4 new
@@ -522,8 +526,7 @@ scene_kill(const struct tour *t, struct visit *v)
 	unsigned long calls, point;
 
 	calls = tour_count(t, v, deed);
-	for (point = work_number("COPPICE_CRASH_POINT", 1); point <= calls;
-	    point += t->stride) {
+	for (point = t->first; point <= calls; point += t->stride) {
 		v->point = point;
 		v->mode = KILL_BEFORE;
 		tour_place(t, v);
@@ -544,8 +547,7 @@ scene_fail(const struct tour *t, struct visit *v)
 {
 
 	v->mode = t->mode;
-	for (v->point = work_number("COPPICE_CRASH_POINT", 1);;
-	    v->point += t->stride) {
+	for (v->point = t->first;; v->point += t->stride) {
 		tour_place(t, v);
 		if (!visit_fail(v))
 			break;
@@ -563,7 +565,7 @@ scene_recovery(const struct tour *t, struct visit *v)
 
 	calls = tour_count(t, v, deed);
 	for (i = 1; i <= 4; i++)
-		for (point = 1;; point += t->stride) {
+		for (point = t->first;; point += t->stride) {
 			v->point = calls * i / 4 - 1;
 			v->mode = i & 1 ? KILL_AFTER : KILL_BEFORE;
 			tour_place(t, v);
@@ -607,8 +609,12 @@ tour(struct tour *t, scene_fn *fn, const char *dir)
 	int fd, status;
 
 	t->dir = dir;
-	t->stride = work_number("COPPICE_CRASH_STRIDE",
-	    t->stride == 0 ? 1 : t->stride);
+	if (t->stride == 0 || getenv("COPPICE_CRASH_ALL") != NULL)
+		t->stride = 1;
+	t->stride = work_number("COPPICE_CRASH_STRIDE", t->stride);
+	t->first = work_number("COPPICE_CRASH_POINT", 1);
+	(void)printf("points %lu, %lu, ... of every scene\n", t->first,
+	    t->first + t->stride);
 	ATF_REQUIRE((fd = open(dir, O_RDONLY | O_DIRECTORY)) != -1);
 	if (t->elsewhere && (t->other = work_elsewhere(fd)) == NULL)
 		atf_tc_skip("no other filesystem to write to");
@@ -700,35 +706,35 @@ ATF_TC_CLEANUP(name, tc)						\
 CASE(kill_points, "Killed before and after every call of the library",
     tour_kill(&t, "."))
 CASE(kill_recovery, "Killed in recovery from a kill, repeatedly",
-    t.stride = 3; tour_recovery(&t, "."))
+    t.stride = 16; tour_recovery(&t, "."))
 CASE(kill_power, "Killed at every call, with durability=power",
-    t.stride = 5; t.durability = UNDO_POWER; tour_kill(&t, "."))
+    t.stride = 32; t.durability = UNDO_POWER; tour_kill(&t, "."))
 CASE(kill_elsewhere, "Killed at every call, store on another filesystem",
-    t.elsewhere = true; tour_kill(&t, "."))
+    t.stride = 8; t.elsewhere = true; tour_kill(&t, "."))
 CASE(fail_nospace, "Every call in turn fails with ENOSPC",
-    tour_fail(&t, FAIL_ONCE, ENOSPC, "."))
+    t.stride = 13; tour_fail(&t, FAIL_ONCE, ENOSPC, "."))
 CASE(fail_full, "Every call from one on fails with ENOSPC",
-    tour_fail(&t, FAIL_ON, ENOSPC, "."))
+    t.stride = 15; tour_fail(&t, FAIL_ON, ENOSPC, "."))
 CASE(fail_io, "Every call in turn fails with EIO",
-    tour_fail(&t, FAIL_ONCE, EIO, "."))
+    t.stride = 7; tour_fail(&t, FAIL_ONCE, EIO, "."))
 CASE(fail_quota, "Every call from one on fails with EDQUOT",
-    tour_fail(&t, FAIL_ON, EDQUOT, "."))
+    t.stride = 23; tour_fail(&t, FAIL_ON, EDQUOT, "."))
 CASE(fail_short, "Every write in turn is short",
-    tour_fail(&t, FAIL_ONCE, UNDO_FAULT_SHORT, "."))
+    t.stride = 12; tour_fail(&t, FAIL_ONCE, UNDO_FAULT_SHORT, "."))
 CASE(fail_elsewhere, "Calls fail, store on another filesystem",
-    t.elsewhere = true; tour_fail(&t, FAIL_ONCE, EIO, "."))
+    t.stride = 6; t.elsewhere = true; tour_fail(&t, FAIL_ONCE, EIO, "."))
 
 MOUNTED(xfs_kill, "xfs", 1 << 20, "Kills on XFS with reflinks",
-    tour_kill(&t, "mnt"))
+    t.stride = 16; tour_kill(&t, "mnt"))
 MOUNTED(xfs_fail, "xfs", 1 << 20, "Failures on XFS with reflinks",
-    t.stride = 3; tour_fail(&t, FAIL_ONCE, EIO, "mnt");
+    t.stride = 24; tour_fail(&t, FAIL_ONCE, EIO, "mnt");
     tour_fail(&t, FAIL_ON, ENOSPC, "mnt"))
 MOUNTED(xfs_power, "xfs", 1 << 20, "Kills on XFS with durability=power",
-    t.stride = 7; t.durability = UNDO_POWER; tour_kill(&t, "mnt"))
+    t.stride = 64; t.durability = UNDO_POWER; tour_kill(&t, "mnt"))
 MOUNTED(btrfs_kill, "btrfs", 0, "Kills on btrfs",
-    tour_kill(&t, "mnt"))
+    t.stride = 8; tour_kill(&t, "mnt"))
 MOUNTED(btrfs_fail, "btrfs", 0, "Failures on btrfs",
-    t.stride = 3; tour_fail(&t, FAIL_ONCE, EIO, "mnt");
+    t.stride = 24; tour_fail(&t, FAIL_ONCE, EIO, "mnt");
     tour_fail(&t, FAIL_ON, ENOSPC, "mnt"))
 
 ATF_TP_ADD_TCS(tp)
@@ -736,21 +742,18 @@ ATF_TP_ADD_TCS(tp)
 
 	ATF_TP_ADD_TC(tp, kill_points);
 	ATF_TP_ADD_TC(tp, kill_recovery);
-	ATF_TP_ADD_TC(tp, kill_elsewhere);
-	ATF_TP_ADD_TC(tp, fail_short);
-	ATF_TP_ADD_TC(tp, btrfs_kill);
-	/* Long, and some of them not yet clean at every point: by option. */
-	if (getenv("COPPICE_CRASH_ALL") == NULL)
-		return (atf_no_error());
 	ATF_TP_ADD_TC(tp, kill_power);
+	ATF_TP_ADD_TC(tp, kill_elsewhere);
 	ATF_TP_ADD_TC(tp, fail_nospace);
 	ATF_TP_ADD_TC(tp, fail_full);
 	ATF_TP_ADD_TC(tp, fail_io);
 	ATF_TP_ADD_TC(tp, fail_quota);
+	ATF_TP_ADD_TC(tp, fail_short);
 	ATF_TP_ADD_TC(tp, fail_elsewhere);
 	ATF_TP_ADD_TC(tp, xfs_kill);
 	ATF_TP_ADD_TC(tp, xfs_fail);
 	ATF_TP_ADD_TC(tp, xfs_power);
+	ATF_TP_ADD_TC(tp, btrfs_kill);
 	ATF_TP_ADD_TC(tp, btrfs_fail);
 	return (atf_no_error());
 }

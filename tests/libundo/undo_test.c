@@ -1284,6 +1284,110 @@ ATF_TC_BODY(packed, tc)
 	stop(&f);
 }
 
+/*
+ * Small files of several threads share a heap; compressed or not, each gets
+ * its own bytes back, whoever came first.
+ */
+#define	HEAP_THREADS	8
+#define	HEAP_FILES	48
+#define	HEAP_SIZE	50000
+
+struct heap_job {
+	struct fix	*f;
+	int		 first;
+	int		 error;
+};
+
+static void
+heap_text(int i, char *text)
+{
+	int k, len;
+
+	len = HEAP_SIZE / (i % 7 + 1);
+	for (k = 0; k < len; k++)
+		text[k] = "coppice\n"[(k + i) % 8];
+	(void)snprintf(text, 12, "file %05d\n", i);
+	text[11] = '.';
+	text[len] = '\0';
+}
+
+static void *
+heap_thread(void *arg)
+{
+	struct heap_job *j = arg;
+	char name[16];
+	int i;
+
+	for (i = j->first; i < HEAP_FILES * HEAP_THREADS && j->error == 0;
+	    i += HEAP_THREADS) {
+		(void)snprintf(name, sizeof(name), "%d", i);
+		j->error = put(j->f, name, "short");
+	}
+	return (NULL);
+}
+
+static void
+heap_check(struct fix *f)
+{
+	static char got[HEAP_SIZE + 1], want[HEAP_SIZE + 1];
+	char name[16];
+	ssize_t n;
+	int fd, i;
+
+	for (i = 0; i < HEAP_FILES * HEAP_THREADS; i++) {
+		(void)snprintf(name, sizeof(name), "%d", i);
+		ATF_REQUIRE((fd = openat(f->rootfd, name, O_RDONLY)) != -1);
+		n = read(fd, got, sizeof(got) - 1);
+		close(fd);
+		ATF_REQUIRE(n >= 0);
+		got[n] = '\0';
+		heap_text(i, want);
+		ATF_REQUIRE_MSG(strcmp(want, got) == 0, "file %d differs", i);
+	}
+}
+
+ATF_TC_WITHOUT_HEAD(heap);
+ATF_TC_BODY(heap, tc)
+{
+	static char text[HEAP_SIZE + 1];
+	struct heap_job job[HEAP_THREADS];
+	pthread_t t[HEAP_THREADS];
+	struct co_error e;
+	struct fix f;
+	char name[16];
+	int i;
+
+	start(&f);
+	for (i = 0; i < HEAP_FILES * HEAP_THREADS; i++) {
+		(void)snprintf(name, sizeof(name), "%d", i);
+		heap_text(i, text);
+		outside(&f, name, text);
+	}
+	begin(&f, 1);
+	for (i = 0; i < HEAP_THREADS; i++) {
+		job[i] = (struct heap_job){ &f, i, 0 };
+		ATF_REQUIRE_EQ(0, pthread_create(&t[i], NULL, heap_thread,
+		    &job[i]));
+	}
+	for (i = 0; i < HEAP_THREADS; i++) {
+		ATF_REQUIRE_EQ(0, pthread_join(t[i], NULL));
+		ATF_CHECK_EQ(0, job[i].error);
+	}
+	end(&f, 1);
+	for (i = 0; i < 1000 && access(STORE "/steps/1/o/heap", F_OK) == 0;
+	    i++)
+		(void)undo_tick(f.u);
+	ATF_REQUIRE_EQ(0, access(STORE "/steps/1/o/heap.z", F_OK));
+	ATF_CHECK_EQ(-1, access(STORE "/steps/1/o/heap.t", F_OK));
+	back(&f, 1);
+	heap_check(&f);
+	ATF_REQUIRE_EQ(0, undo_redo(f.u, 1, NULL, NULL, &e));
+	has(&f, "0", "short");
+	back(&f, 1);
+	heap_check(&f);
+	stop(&f);
+}
+
 ATF_TP_ADD_TCS(tp)
 {
 
@@ -1314,5 +1418,6 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, power);
 	ATF_TP_ADD_TC(tp, progress);
 	ATF_TP_ADD_TC(tp, packed);
+	ATF_TP_ADD_TC(tp, heap);
 	return (atf_no_error());
 }
