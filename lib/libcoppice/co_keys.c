@@ -89,6 +89,8 @@ const struct co_key co_keys[] = {
 	    "directory of all state that survives a restart"),
 	TEXT("run", "/var/run/coppice", absolute,
 	    "directory of sockets and process ids"),
+	BOOL("control.open", "false",
+	    "whether all users of the host may have sandboxes"),
 	TEXT("log.level", "info", loglevel,
 	    "what is logged, for all or by component"),
 
@@ -118,6 +120,8 @@ const struct co_key co_keys[] = {
 	NUM("safeguard.timeout", CO_SECONDS, "30s", 1000, 86400000,
 	    "time to answer before the step is denied"),
 
+	BOOL("net.enable", "true",
+	    "whether sandboxes have a network at all"),
 	TEXT("net.jail.range", "10.78.0.0/24", range4,
 	    "addresses of jails and namespaces"),
 	TEXT("net.jail.bridge", "coppicenet0", ifname,
