@@ -1,0 +1,219 @@
+/*-
+ * SPDX-License-Identifier: BSD-2-Clause
+ *
+ * The shared folder: coppicefsd by /dev/fuse with undo on against bindfs(1)
+ * beside it, by what is done in a second; and undo on against off, by time.
+ * Runs as root, in the folder given (default: here).
+ */
+
+#include <sys/stat.h>
+
+#include <err.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <bench.h>
+#include <coppice.h>
+
+#include "load.h"
+#include "mounts.h"
+
+/* As much memory of the client's kernel as bindfs asks for. */
+#define	OPTIONS	"cache=auto,step=64g,log=128g,steps=1000"
+
+static struct mount on, off, peer;
+static char base[PATH_MAX];
+static char archive[PATH_MAX + 16];
+static unsigned int files = 10000, blocks = 20000;
+static size_t size = (size_t)1 << 30;
+static bool over;		/* seconds are asked for, not speed */
+
+/* The row decides which: work per second, or seconds. */
+static double
+result(double t)
+{
+
+	return (t < 0 || over ? t : 1 / t);
+}
+
+static double
+cleaned(struct mount *m, const char *what, double t)
+{
+	char path[PATH_MAX + 16];
+
+	(void)snprintf(path, sizeof(path), "%s/%s", m->at, what);
+	if (load_remove(path) == -1 || mount_end(m) == -1)
+		return (-1);
+	return (result(t));
+}
+
+static double
+storm(struct mount *m)
+{
+	double t;
+
+	if (mount_begin(m) == -1)
+		return (-1);
+	t = load_storm(m->at, files);
+	return (mount_end(m) == -1 ? -1 : result(t));
+}
+
+static double
+untar(struct mount *m)
+{
+	char path[PATH_MAX + 16];
+	double t;
+
+	(void)snprintf(path, sizeof(path), "%s/out", m->at);
+	if (mkdir(path, 0755) == -1 || mount_begin(m) == -1)
+		return (-1);
+	t = load_untar(path, archive);
+	return (cleaned(m, "out", t));
+}
+
+static double
+sequential_write(struct mount *m)
+{
+	double t;
+
+	if (mount_begin(m) == -1)
+		return (-1);
+	t = load_write(m->at, size);
+	return (cleaned(m, "new", t));
+}
+
+/* The first touch is another row's; a file of the step's own has none. */
+static double
+rewrite(struct mount *m)
+{
+	double t;
+
+	if (mount_begin(m) == -1 || load_write(m->at, size / 16) < 0)
+		return (-1);
+	t = load_rewrite(m->at, size / 16, blocks);
+	return (cleaned(m, "new", t));
+}
+
+static double
+sequential_read(struct mount *m)
+{
+
+	return (result(load_read(m->at, size)));
+}
+
+static double
+random_read(struct mount *m)
+{
+
+	return (result(load_random(m->at, size, blocks)));
+}
+
+#define	ROW(work)							\
+static double								\
+work ## _on(void *arg)							\
+{									\
+									\
+	(void)arg;							\
+	return (work(&on));						\
+}									\
+static double								\
+work ## _off(void *arg)							\
+{									\
+									\
+	(void)arg;							\
+	return (work(&off));						\
+}									\
+static double								\
+work ## _peer(void *arg)						\
+{									\
+									\
+	(void)arg;							\
+	return (work(&peer));						\
+}
+
+ROW(storm)
+ROW(untar)
+ROW(sequential_write)
+ROW(sequential_read)
+ROW(random_read)
+ROW(rewrite)
+
+static int
+prepare(void)
+{
+
+	(void)snprintf(archive, sizeof(archive), "%s/tree.tar", base);
+	if (mount_ours(&on, base, "on", true, OPTIONS) == -1 ||
+	    mount_ours(&off, base, "off", false, OPTIONS) == -1 ||
+	    mount_bindfs(&peer, base, "peer") == -1 ||
+	    load_archive(base, files * 2) == -1)
+		return (-1);
+	if (load_big(on.dir, size) == -1 || load_big(off.dir, size) == -1 ||
+	    load_big(peer.dir, size) == -1)
+		return (-1);
+	return (0);
+}
+
+static void
+rows(struct bench *b)
+{
+	const char *them = "bindfs";
+
+	bench_ratio(b, "storm of metadata, per second", them, BENCH_ATLEAST,
+	    1, storm_on, storm_peer, NULL);
+	bench_ratio(b, "tar x, per second", them, BENCH_ATLEAST, 1, untar_on,
+	    untar_peer, NULL);
+	bench_ratio(b, "sequential read, per second", them, BENCH_ATLEAST, 1,
+	    sequential_read_on, sequential_read_peer, NULL);
+	bench_ratio(b, "sequential write, per second", them, BENCH_ATLEAST,
+	    1, sequential_write_on, sequential_write_peer, NULL);
+	bench_ratio(b, "random read, per second", them, BENCH_ATLEAST, 1,
+	    random_read_on, random_read_peer, NULL);
+	bench_ratio(b, "4 KiB rewrite, per second", them, BENCH_ATLEAST, 1,
+	    rewrite_on, rewrite_peer, NULL);
+	over = true;
+	bench_ratio(b, "sequential read, undo on", "undo off", BENCH_ATMOST,
+	    1.05, sequential_read_on, sequential_read_off, NULL);
+	bench_ratio(b, "random read, undo on", "undo off", BENCH_ATMOST, 1.05,
+	    random_read_on, random_read_off, NULL);
+	bench_ratio(b, "sequential write, undo on", "undo off", BENCH_ATMOST,
+	    1.15, sequential_write_on, sequential_write_off, NULL);
+	bench_ratio(b, "4 KiB rewrite, undo on", "undo off", BENCH_ATMOST,
+	    1.15, rewrite_on, rewrite_off, NULL);
+	bench_ratio(b, "tar x, undo on", "undo off", BENCH_ATMOST, 1.15,
+	    untar_on, untar_off, NULL);
+	bench_ratio(b, "storm of metadata, undo on", "undo off", BENCH_REPORT,
+	    0, storm_on, storm_off, NULL);
+}
+
+int
+main(int argc, char *argv[])
+{
+	struct bench *b;
+	int ret;
+	bool ready;
+
+	b = bench_open("share", &argc, argv);
+	if (geteuid() != 0)
+		errx(2, "mounting needs root");
+	if (bench_quick(b)) {
+		files = 2000;
+		blocks = 5000;
+		size >>= 3;
+	}
+	(void)snprintf(base, sizeof(base), "%s/share.XXXXXX", argc > 1 ?
+	    argv[1] : "/var/tmp");
+	if (mkdtemp(base) == NULL)
+		err(2, "%s", base);
+	if ((ready = prepare() == 0))
+		rows(b);
+	mount_close(&on);
+	mount_close(&off);
+	mount_close(&peer);
+	(void)load_remove(base);
+	ret = bench_close(b);
+	return (ready ? ret : 2);
+}
