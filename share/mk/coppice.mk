@@ -69,7 +69,7 @@ CFLAGS=		-std=${CSTD} ${OPTIMIZE} ${WARNFLAGS} ${HARDEN} ${SANITIZE}
 CFLAGS+=	${TARGETFLAGS}
 LDFLAGS+=	-pie ${SANITIZE} ${TARGETFLAGS}
 
-OURLIBS=	compat coppice undo net
+OURLIBS=	compat coppice undo net share fused p9 shim ctl sandbox
 CFLAGS+=	${OURLIBS:Ncompat:@l@-I${CO_SRC}/lib/lib$l@}
 
 # Where things are installed, as hier(7) has it; whoever installs owns them.
@@ -83,7 +83,7 @@ libinstall incinstall:
 
 .include "${CO_SRC}/share/mk/os.${OS}.mk"
 .if defined(CROSS)
-CFLAGS+=	-I${CO_SRC}/share/cross/include
+CFLAGS+=	-I${CO_SRC}/share/cross/include -I${CROSSINC}
 .endif
 
 # Libraries: ours by path, theirs by name, in link order.

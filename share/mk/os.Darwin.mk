@@ -5,7 +5,7 @@ CFLAGS+=	-D_DARWIN_C_SOURCE -I${CO_SRC}/lib/libcompat/include
 CFLAGS+=	-I${LOCALBASE}/include
 .endif
 LDFLAGS+=	-L${LOCALBASE}/lib
-NOLIBS=		net
+NOLIBS=		net share fused sandbox
 LDADD.coppice=	-lm
 LDADD.undo=	-lzstd
 MANDIR=		${PREFIX}/share/man

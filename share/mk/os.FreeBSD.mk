@@ -9,6 +9,7 @@ LDADD.compat=	-lxo -lnv
 LDADD.coppice=	-lm
 LDADD.undo=	-lzstd
 LDADD.net=	-ljail
+LDADD.sandbox=	-luv -ljail -larchive -ljansson -lmd
 MANDIR=		${PREFIX}/share/man/man
 ATF_SH=		/usr/libexec/atf-sh
 ATF_LDADD=	-lprivateatf-c

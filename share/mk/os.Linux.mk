@@ -5,6 +5,7 @@ NOLIBS=
 LDADD.coppice=	-lm
 LDADD.undo=	-lzstd
 LDADD.net=	-lnftables -lnftnl -lmnl
+LDADD.sandbox=	-luv -lseccomp -larchive -ljansson -lmd
 .if ${VARIANT} == "native" && ${CC:T:Mgcc*} != ""
 CFLAGS+=	-fstack-clash-protection
 .endif
