@@ -239,7 +239,9 @@ ATF_TC_BODY(descriptors, tc)
 	ctl_free(c);
 	for (i = 0; i < 50 && count_fds(pid) > before; i++)
 		(void)usleep(100000);
-	ATF_CHECK_EQ(before, count_fds(pid));
+	/* Less, if a connection that asked before was not yet let go of. */
+	ATF_CHECK_MSG(count_fds(pid) <= before, "%d before, %d after",
+	    before, count_fds(pid));
 	daemon_end();
 }
 ATF_TC_CLEANUP(descriptors, tc)
