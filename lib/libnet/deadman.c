@@ -80,6 +80,7 @@ deadman_restore(int dir, struct co_error *e)
 
 	if (net_host_restore(dir, e) != 0)
 		return (-1);
+	net_point("deadman-restored");
 	(void)unlinkat(dir, "reverting", 0);
 	return (0);
 }
@@ -345,10 +346,14 @@ net_deadman_main(int argc, char **argv)
 	switch_signals();
 	if ((dir = open(argv[1], O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
 		return (1);
+	net_point("switch-opened");
 	if (write(4, "a", 1) != 1)
 		return (1);
+	net_point("switch-watching");
 	switch_wait(ms);
+	net_point("switch-told");
 	if (deadman_win(dir, "reverting") != 0)
 		return (0);		/* confirmed */
+	net_point("switch-won");
 	return (deadman_restore(dir, &e) == 0 ? 0 : 1);
 }

@@ -41,7 +41,11 @@ int net_host_restore(int dirfd, struct co_error *);
 int net_host_ready(struct net *, bool *ready, struct co_error *);
 int net_host_apply(struct net *, struct co_error *);
 int net_host_commit(struct net *, struct co_error *);
+/* Whether there is anything to undo. */
+bool net_host_touched(struct net *);
 int net_host_undo(struct net *, struct co_error *);
+/* The undoing is confirmed: drop what was written down for it. */
+int net_host_forget(struct net *, struct co_error *);
 void net_host_check(struct net *, net_finding *, void *);
 
 /* smoke.c and the platform's part of it. */

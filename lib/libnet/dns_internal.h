@@ -78,6 +78,7 @@ bool net_dns_tellable(const struct net_policy *, const struct net_addr *);
 int net_dnsd_main(int, char **);
 
 int net_unbound_install(struct net *, struct co_error *);
+bool net_unbound_there(const struct net *);
 int net_unbound_remove(struct net *, struct co_error *);
 void net_unbound_check(struct net *, net_finding *, void *);
 

@@ -160,8 +160,9 @@ main_check(struct co_error *e)
 	if (r == 0)
 		return (co_error_set(e, CO_ENET_RULES, "pf",
 		    "pf's main rules could not be put back as they are, so "
-		    "nothing was changed; add the lines nat-anchor \"cube/*\" "
-		    "and anchor \"cube/*\" to pf.conf and reload it"));
+		    "nothing was changed; add (or remove) the lines "
+		    "nat-anchor \"cube/*\" and anchor \"cube/*\" in pf.conf "
+		    "yourself and reload it"));
 	return (r < 0 ? -1 : 0);
 }
 
@@ -224,8 +225,7 @@ net_host_save(struct net *n, int dir, struct co_error *e)
 
 	net_pf_anchor(&n->conf, NET_PF_BASE, "", base);
 	net_pf_anchor(&n->conf, NET_PF_LAST, "", last);
-	if (uplink_seen(&n->conf, e) != 0 || main_is_conf(&n->conf, e) != 0 ||
-	    main_check(e) != 0 || (on = net_pf_enabled(e)) < 0 ||
+	if (main_check(e) != 0 || (on = net_pf_enabled(e)) < 0 ||
 	    number_save(dir, "pf", on, e) != 0 ||
 	    co_file_replace(dir, "anchor", a, strlen(a), 0600, e) != 0 ||
 	    rules_save(dir, "main", NULL, e) != 0 ||
@@ -268,6 +268,7 @@ net_host_restore(int dir, struct co_error *e)
 	int i, on, r;
 
 	r = rules_restore(dir, "main", NULL, e);
+	net_point("restore-rules");
 	if (number_read(dir, "pf", &on, e) != 0 ||
 	    net_pf_enable(on == 1, e) != 0)
 		r = -1;
@@ -297,6 +298,10 @@ net_host_ready(struct net *n, bool *ready, struct co_error *e)
 	for (i = 0; i < NSWITCHES; i++)
 		if (switch_wanted(n, i) && switch_get(i) == 0)
 			*ready = false;
+	/* What is to be changed must be fit for it. */
+	if (!*ready && (uplink_seen(&n->conf, e) != 0 ||
+	    main_is_conf(&n->conf, e) != 0))
+		return (-1);
 	return (0);
 }
 
@@ -474,8 +479,6 @@ undo_main(struct net *n, struct co_error *e)
 	free(bare);
 	free(text);
 	free(added);
-	if (r == 0)
-		(void)unlinkat(n->statefd, ADDED, 0);
 	return (r);
 }
 
@@ -494,25 +497,54 @@ undo_anchors(struct net *n, struct co_error *e)
 	return (net_pf_flush(anchor, e));
 }
 
+bool
+net_host_touched(struct net *n)
+{
+	char anchor[NET_PF_ANCHOR], *text = NULL;
+	bool there;
+	int i;
+
+	net_pf_anchor(&n->conf, NET_PF_BASE, "", anchor);
+	there = (net_pf_rules(anchor, &text, NULL) == 0 && text[0] != '\0') ||
+	    faccessat(n->statefd, ADDED, F_OK, 0) == 0 ||
+	    faccessat(n->statefd, OFF, F_OK, 0) == 0;
+	free(text);
+	for (i = 0; i < NSWITCHES; i++)
+		if (faccessat(n->statefd, switches[i].file, F_OK, 0) == 0)
+			there = true;
+	return (there);
+}
+
 int
 net_host_undo(struct net *n, struct co_error *e)
 {
 	int i;
 
-	if (conf_change(&n->conf, true, e) != 0 || undo_main(n, e) != 0 ||
-	    undo_anchors(n, e) != 0)
+	if (undo_main(n, e) != 0)
 		return (-1);
-	if (faccessat(n->statefd, OFF, F_OK, 0) == 0) {
-		if (net_pf_enable(false, e) != 0)
+	net_point("undo-rules");
+	if (undo_anchors(n, e) != 0)
+		return (-1);
+	if (faccessat(n->statefd, OFF, F_OK, 0) == 0 &&
+	    net_pf_enable(false, e) != 0)
+		return (-1);
+	for (i = 0; i < NSWITCHES; i++)
+		if (faccessat(n->statefd, switches[i].file, F_OK, 0) == 0 &&
+		    switch_restore(n->statefd, i, e) != 0)
 			return (-1);
-		(void)unlinkat(n->statefd, OFF, 0);
-	}
-	for (i = 0; i < NSWITCHES; i++) {
-		if (faccessat(n->statefd, switches[i].file, F_OK, 0) != 0)
-			continue;
-		if (switch_restore(n->statefd, i, e) != 0)
-			return (-1);
+	return (0);
+}
+
+int
+net_host_forget(struct net *n, struct co_error *e)
+{
+	int i;
+
+	if (conf_change(&n->conf, true, e) != 0)
+		return (-1);
+	(void)unlinkat(n->statefd, ADDED, 0);
+	(void)unlinkat(n->statefd, OFF, 0);
+	for (i = 0; i < NSWITCHES; i++)
 		(void)unlinkat(n->statefd, switches[i].file, 0);
-	}
 	return (0);
 }

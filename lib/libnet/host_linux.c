@@ -126,6 +126,7 @@ net_host_restore(int dir, struct co_error *e)
 		return (-1);
 	r = net_nft_run(text, NULL, e);
 	free(text);
+	net_point("restore-rules");
 	if (switch_restore(dir, 0, e) != 0 || switch_restore(dir, 1, e) != 0)
 		r = -1;
 	return (r);
@@ -216,6 +217,20 @@ net_host_commit(struct net *n, struct co_error *e)
 	return (0);
 }
 
+bool
+net_host_touched(struct net *n)
+{
+	char cmd[96];
+
+	snprintf(cmd, sizeof(cmd), "list table inet %s", n->conf.instance);
+	if (net_nft_run(cmd, NULL, NULL) == 0)
+		return (true);
+	snprintf(cmd, sizeof(cmd), "list table bridge %s", n->conf.instance);
+	return (net_nft_run(cmd, NULL, NULL) == 0 ||
+	    faccessat(n->statefd, saved[0], F_OK, 0) == 0 ||
+	    faccessat(n->statefd, saved[1], F_OK, 0) == 0);
+}
+
 int
 net_host_undo(struct net *n, struct co_error *e)
 {
@@ -228,12 +243,20 @@ net_host_undo(struct net *n, struct co_error *e)
 	    n->conf.instance);
 	if (net_nft_run(cmd, NULL, e) != 0)
 		return (-1);
-	for (i = 0; i < 2; i++) {
-		if (faccessat(n->statefd, saved[i], F_OK, 0) != 0)
-			continue;
-		if (switch_restore(n->statefd, i, e) != 0)
+	net_point("undo-rules");
+	for (i = 0; i < 2; i++)
+		if (faccessat(n->statefd, saved[i], F_OK, 0) == 0 &&
+		    switch_restore(n->statefd, i, e) != 0)
 			return (-1);
-		(void)unlinkat(n->statefd, saved[i], 0);
-	}
+	return (0);
+}
+
+int
+net_host_forget(struct net *n, struct co_error *e)
+{
+
+	(void)e;
+	(void)unlinkat(n->statefd, saved[0], 0);
+	(void)unlinkat(n->statefd, saved[1], 0);
 	return (0);
 }

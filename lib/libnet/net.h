@@ -466,7 +466,8 @@ int net_setup(struct net *, const struct net_setup *, struct co_error *);
 
 /**
  * net_teardown(n, e):
- * Undo net_setup(): refused with CO_ENET_INUSE while sandboxes are attached.
+ * Undo net_setup(), under the same switch: refused with CO_ENET_INUSE while
+ * sandboxes are attached.
  */
 int net_teardown(struct net *, struct co_error *);
 

@@ -34,11 +34,21 @@ setup_smoke(struct net *n, const struct net_setup *s, bool operator,
     struct co_error *e)
 {
 	static const struct net_smoke gateway_only;
+	bool relay;
+	int r;
 
 	if (s->probe != NULL)
 		return (s->probe(n, s->arg, e));
-	return (net_smoke_run(n, s->smoke != NULL ? s->smoke : &gateway_only,
-	    operator, e));
+	/* A name is asked for at the relay; the owner may have none yet. */
+	relay = s->smoke != NULL && s->smoke->name != NULL &&
+	    net_dns_fd(n) < 0;
+	if (relay && net_dns_start(n, e) != 0)
+		return (-1);
+	r = net_smoke_run(n, s->smoke != NULL ? s->smoke : &gateway_only,
+	    operator, e);
+	if (relay)
+		net_dns_stop(n);
+	return (r);
 }
 
 /* Whether the operator answered before we touched anything. */
@@ -58,6 +68,7 @@ setup_change(struct net *n, const struct net_setup *s, struct net_deadman *d,
     struct co_error *e)
 {
 	bool operator = setup_operator(s);
+	bool fresh = s->dns && !net_unbound_there(n);
 
 	if (net_host_save(n, net_deadman_dir(d), e) != 0)
 		return (-1);
@@ -68,8 +79,13 @@ setup_change(struct net *n, const struct net_setup *s, struct net_deadman *d,
 	if (net_host_apply(n, e) != 0)
 		return (net_deadman_revert(d, e));
 	net_point("setup-applied");
-	if (setup_smoke(n, s, operator, e) != 0)
-		return (net_deadman_revert(d, e));
+	if ((s->dns && net_unbound_install(n, e) != 0) ||
+	    setup_smoke(n, s, operator, e) != 0) {
+		(void)net_deadman_revert(d, e);
+		if (fresh)
+			(void)net_unbound_remove(n, NULL);
+		return (-1);
+	}
 	net_point("setup-proven");
 	return (net_deadman_confirm(d, e));
 }
@@ -98,11 +114,28 @@ net_setup(struct net *n, const struct net_setup *s, struct co_error *e)
 	return (r);
 }
 
+/* The rules that come back have passed their test when they were made. */
+static int
+teardown_change(struct net *n, struct net_deadman *d, struct co_error *e)
+{
+
+	if (net_host_save(n, net_deadman_dir(d), e) != 0)
+		return (-1);
+	net_point("teardown-saved");
+	if (net_deadman_arm(d, &n->conf, e) != 0)
+		return (-1);
+	net_point("teardown-armed");
+	if (net_host_undo(n, e) != 0)
+		return (net_deadman_revert(d, e));
+	net_point("teardown-undone");
+	return (net_deadman_confirm(d, e));
+}
+
 int
 net_teardown(struct net *n, struct co_error *e)
 {
 	struct net_deadman *d;
-	int i;
+	int i, r = 0;
 
 	if (n->nsandbox > 0)
 		return (co_error_set(e, CO_ENET_INUSE, "net teardown",
@@ -111,9 +144,13 @@ net_teardown(struct net *n, struct co_error *e)
 	net_settle(n);
 	if (net_statefd(n, e) < 0 || net_deadman_open(n, &d, e) != 0)
 		return (-1);
+	if (net_host_touched(n))
+		r = teardown_change(n, d, e);
 	net_deadman_close(d);
-	if (net_unbound_remove(n, e) != 0 || net_host_undo(n, e) != 0)
+	if (r != 0 || net_unbound_remove(n, e) != 0 ||
+	    net_host_forget(n, e) != 0)
 		return (-1);
+	net_point("teardown-forgotten");
 	for (i = 0; i < 2; i++)
 		if (net_links_unbridge(n->links, (enum net_kind)i, e) != 0)
 			return (-1);

@@ -226,8 +226,8 @@ unbound_dirfd(struct net *n, struct co_error *e)
 	if ((fd = open(n->conf.unbound_dir, O_RDONLY | O_DIRECTORY |
 	    O_CLOEXEC)) < 0)
 		return (co_error_set(e, CO_ENET_DNS, n->conf.unbound_dir,
-		    "there is no %s; install unbound, or set \"net.dns\" in "
-		    "coppice.conf", n->conf.unbound_dir));
+		    "there is no %s; install unbound, or do without names by "
+		    "\"coppicectl net setup -n\"", n->conf.unbound_dir));
 	return (fd);
 }
 
@@ -248,7 +248,7 @@ net_unbound_install(struct net *n, struct co_error *e)
 	    conf_has(others, "name", "\".\"")) {
 		co_error_set(e, CO_ENET_DNS, n->conf.unbound_main,
 		    "unbound has a forward-zone \".\" of the host's own, "
-		    "which we leave alone; remove \"net.forwarders\" from "
+		    "which we leave alone; remove \"dns.forward\" from "
 		    "coppice.conf, or that zone");
 		goto out;
 	}
@@ -258,6 +258,20 @@ out:
 	free(others);
 	close(dir);
 	return (r);
+}
+
+bool
+net_unbound_there(const struct net *n)
+{
+	int dir;
+	bool there;
+
+	if ((dir = open(n->conf.unbound_dir, O_RDONLY | O_DIRECTORY |
+	    O_CLOEXEC)) < 0)
+		return (false);
+	there = faccessat(dir, FRAGMENT, F_OK, 0) == 0;
+	close(dir);
+	return (there);
 }
 
 int

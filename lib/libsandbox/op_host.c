@@ -32,7 +32,7 @@ setup_work(struct task *t, struct co_error *e)
 		.operator = ctl_string(t->req, "operator", NULL)
 	};
 	struct net_setup s = { .smoke = &smoke,
-	    .dns = ctl_flag(t->req, "dns", false) };
+	    .dns = ctl_flag(t->req, "dns", true) };
 	int ret;
 
 	if (t->en->net == NULL)

@@ -33,7 +33,8 @@ net_point(const char *name)
 {
 
 	if (countdown > 0 && --countdown == 0) {
-		snprintf((char *)(uintptr_t)where, 64, "%s", name);
+		if (where != NULL)
+			snprintf((char *)(uintptr_t)where, 64, "%s", name);
 		kill(getpid(), SIGKILL);
 		for (;;)
 			pause();
@@ -664,6 +665,166 @@ ATF_TC_BODY(kill_setup, tc)
 	w_close(&w);
 }
 
+/* What the host shares is all there, or not at all; tell which. */
+static bool
+is_new(struct world *w, const char *when)
+{
+	int rules = w_rules(w, "chain tohost"), bridge = w_rules(w,
+	    "chain ports");
+
+	ATF_CHECK_MSG((rules == 0 || rules == 1) && rules == bridge,
+	    "%s: %d %d", when, rules, bridge);
+	ATF_CHECK_EQ_MSG(rules == 1 ? '1' : '0', ip_forward(), "%s", when);
+	return (rules == 1);
+}
+
+ATF_TC(kill_teardown);
+ATF_TC_HEAD(kill_teardown, tc)
+{
+
+	NEEDS(tc);
+}
+ATF_TC_BODY(kill_teardown, tc)
+{
+	struct net *n;
+	struct world w;
+	struct co_error e;
+	char when[128], out[4096];
+	int k, status, old = 0, new = 0;
+	bool killed = true;
+	pid_t pid;
+
+	where = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED |
+	    MAP_ANONYMOUS, -1, 0);
+	w_open(&w, false);
+	for (k = 1; killed && k < 100; k++) {
+		ATF_REQUIRE_EQ_MSG(0, net_setup(w.net, NULL, &e), "%s",
+		    e.message);
+		where[0] = '\0';
+		fflush(NULL);
+		ATF_REQUIRE((pid = fork()) >= 0);
+		if (pid == 0) {
+			if (net_open(&w.conf, &n, NULL) != 0)
+				_exit(50);
+			countdown = k;
+			_exit(net_teardown(n, NULL) == 0 ? 0 : 51);
+		}
+		ATF_REQUIRE_EQ(pid, waitpid(pid, &status, 0));
+		killed = WIFSIGNALED(status);
+		snprintf(when, sizeof(when), "killed at %d, %s", k,
+		    (const char *)(uintptr_t)where);
+		if (!killed)
+			ATF_REQUIRE_EQ(0, WEXITSTATUS(status));
+		await_switch(&w);
+		if (is_new(&w, when))
+			new++;
+		else
+			old++;
+		reopen(&w);
+		ATF_REQUIRE_EQ_MSG(0, net_teardown(w.net, &e), "%s: %s", when,
+		    e.message);
+		ATF_CHECK_MSG(!is_new(&w, when), "%s", when);
+		ATF_REQUIRE_EQ(0, w_run(&w, w.home, out, sizeof(out), "ip",
+		    "-o", "link", NULL));
+		ATF_CHECK_MSG(strstr(out, "net0") == NULL, "%s: %s", when,
+		    out);
+	}
+	ATF_CHECK_MSG(new >= 4, "%d", new);
+	ATF_CHECK_MSG(old >= 3, "%d", old);
+	w_close(&w);
+}
+
+/*
+ * The switch itself dies at every step: of a set-up that succeeds, and of
+ * one of which the maker is killed, so that the switch has to revert.
+ */
+static int
+fine(struct net *n, void *arg, struct co_error *e)
+{
+
+	(void)n;
+	(void)arg;
+	(void)e;
+	usleep(100000);
+	return (0);
+}
+
+static int
+suicide(struct net *n, void *arg, struct co_error *e)
+{
+
+	(void)n;
+	(void)arg;
+	(void)e;
+	kill(getpid(), SIGKILL);
+	return (-1);
+}
+
+static int
+frail_setup(struct world *w, bool lives)
+{
+	struct net_setup s = { .probe = lives ? fine : suicide };
+	struct net *n;
+	int status;
+	pid_t pid;
+
+	fflush(NULL);
+	ATF_REQUIRE((pid = fork()) >= 0);
+	if (pid == 0) {
+		if (net_open(&w->conf, &n, NULL) != 0)
+			_exit(50);
+		_exit(net_setup(n, &s, NULL) == 0 ? 0 : 1);
+	}
+	ATF_REQUIRE_EQ(pid, waitpid(pid, &status, 0));
+	await_switch(w);
+	return (status);
+}
+
+ATF_TC(kill_switch);
+ATF_TC_HEAD(kill_switch, tc)
+{
+
+	NEEDS(tc);
+}
+ATF_TC_BODY(kill_switch, tc)
+{
+	char number[8], when[64];
+	const char *frail[] = { NULL, "frail-helper", number, NULL };
+	struct net_deadman *d;
+	struct world w;
+	struct co_error e;
+	int i, k, status, reverted = 0, pending = 0;
+
+	w_open(&w, false);
+	frail[0] = w.conf.helper[0];
+	w.conf.helper = frail;
+	reopen(&w);
+	for (i = 0; i < 2; i++)
+		for (k = 1; k <= 7; k++) {
+			snprintf(number, sizeof(number), "%d", k);
+			snprintf(when, sizeof(when), "switch dies at %d, "
+			    "maker %s", k, i == 0 ? "lives" : "is killed");
+			status = frail_setup(&w, i == 0);
+			pending += net_deadman_pending(w.net, &e);
+			/* Whoever comes next settles what is open. */
+			ATF_REQUIRE_EQ_MSG(0, net_deadman_open(w.net, &d, &e),
+			    "%s: %s", when, e.message);
+			net_deadman_close(d);
+			ATF_CHECK_EQ_MSG(WIFEXITED(status) &&
+			    WEXITSTATUS(status) == 0, is_new(&w, when), "%s",
+			    when);
+			reverted += !is_new(&w, when);
+			snprintf(number, sizeof(number), "0");
+			ATF_REQUIRE_EQ_MSG(0, net_setup(w.net, NULL, &e),
+			    "%s: %s", when, e.message);
+			ATF_REQUIRE_EQ_MSG(0, net_teardown(w.net, &e),
+			    "%s: %s", when, e.message);
+		}
+	ATF_CHECK_MSG(reverted >= 9, "%d", reverted);
+	ATF_CHECK_MSG(pending >= 3, "%d", pending);
+	w_close(&w);
+}
+
 static atf_error_t
 add(atf_tp_t *tp)
 {
@@ -679,7 +840,18 @@ add(atf_tp_t *tp)
 	ATF_TP_ADD_TC(tp, kill_policy);
 	ATF_TP_ADD_TC(tp, kill_reconcile);
 	ATF_TP_ADD_TC(tp, kill_setup);
+	ATF_TP_ADD_TC(tp, kill_teardown);
+	ATF_TP_ADD_TC(tp, kill_switch);
 	return (atf_no_error());
 }
 
-W_MAIN(add)
+int
+main(int argc, char **argv)
+{
+
+	if (argc > 3 && strcmp(argv[1], "frail-helper") == 0) {
+		countdown = atoi(argv[2]);
+		return (net_helper_main(argc - 3, argv + 3));
+	}
+	return (w_main(argc, argv, add));
+}
