@@ -75,11 +75,10 @@ await_port(struct world *w, int ns, const char *word)
 
 /* Names of the internet, and the host's unbound with our fragment. */
 static void
-resolver(struct world *w)
+servers(struct world *w)
 {
 	static char conf[2][128];
 	char text[8192], *fragment;
-	struct co_error e;
 	int i, n;
 
 	n = snprintf(text, sizeof(text), "%s\tinterface: " W_DNS4 "\n"
@@ -115,6 +114,15 @@ resolver(struct world *w)
 	await_port(w, w->home, "10.78.0.1:5335 ");
 	/* The host itself asks its own address, as ever. */
 	await_port(w, w->home, "127.0.0.1:53 ");
+}
+
+/* And the relay. */
+static void
+resolver(struct world *w)
+{
+	struct co_error e;
+
+	servers(w);
 	w->net->conf.dns_floor_ms = 1000;
 	ATF_REQUIRE_EQ_MSG(0, net_dns_start(w->net, &e), "%s", e.message);
 	await_port(w, w->home, "10.78.0.1:53 ");
@@ -368,7 +376,7 @@ HEAD(tunnels);
 ATF_TC_BODY(tunnels, tc)
 {
 	struct world w;
-	struct wbox a;
+	struct wbox a, b;
 	struct result *r;
 	int i, refused = 0;
 
@@ -395,6 +403,50 @@ ATF_TC_BODY(tunnels, tc)
 		    false)->rcode == 5;
 	ATF_CHECK_MSG(refused >= 5, "%d", refused);
 	expect_addr(ask(&w, a.ns, "good.example", DNS_A, false), W_INET4);
+	/* In the other modes nothing is left to tunnel through. */
+	for (i = 0; i < 3; i++) {
+		static const char *const policy[] = {
+			"mode allowlist\nallow good.example\n",
+			"mode airgap\n", "mode disabled\n"
+		};
+		static const int none[] = { 3, 3, -1 };
+
+		w_box(&w, &b, policy[i]);
+		r = ask(&w, b.ns, "txt.example", DNS_TXT, false);
+		ATF_CHECK_EQ_MSG(none[i], r->rcode, "%s", policy[i]);
+		ATF_CHECK_EQ_MSG(0, r->answers, "%s", policy[i]);
+		r = ask(&w, b.ns, "c2VjcmV0.null.example", DNS_NULL, false);
+		ATF_CHECK_MSG(r->rcode != 0 && r->answers == 0, "%s: %d",
+		    policy[i], r->rcode);
+		r = ask(&w, b.ns, "c2VjcmV0.txt.example", DNS_A, i < 2);
+		ATF_CHECK_MSG(r->rcode != 0 && r->answers == 0, "%s: %d",
+		    policy[i], r->rcode);
+		w_unbox(&w, &b);
+	}
+	w_close(&w);
+}
+
+/* A host that was never set up: the smoke test resolves all the same. */
+HEAD(smoke_name);
+ATF_TC_BODY(smoke_name, tc)
+{
+	struct net_smoke sm = { .target = W_INET4 ":8080",
+	    .name = "good.example", .timeout_ms = 2000 };
+	struct net_setup s = { .smoke = &sm };
+	struct world w;
+	struct co_error e;
+
+	w_open(&w, false);
+	servers(&w);
+	ATF_REQUIRE_EQ_MSG(0, net_setup(w.net, &s, &e), "%s", e.message);
+	ATF_CHECK_EQ(-1, net_dns_fd(w.net));
+	ATF_REQUIRE_EQ(0, net_teardown(w.net, &e));
+	sm.name = "nothing.example";
+	ATF_CHECK_EQ(-1, net_setup(w.net, &s, &e));
+	ATF_CHECK_EQ(CO_ENET_REVERTED, e.code);
+	ATF_CHECK_MSG(strstr(e.message, "nothing.example") != NULL, "%s",
+	    e.message);
+	ATF_CHECK_EQ(-1, net_dns_fd(w.net));
 	w_close(&w);
 }
 
@@ -499,6 +551,7 @@ add(atf_tp_t *tp)
 	ATF_TP_ADD_TC(tp, learning);
 	ATF_TP_ADD_TC(tp, rebinding);
 	ATF_TP_ADD_TC(tp, tunnels);
+	ATF_TP_ADD_TC(tp, smoke_name);
 	ATF_TP_ADD_TC(tp, relay_dies);
 	ATF_TP_ADD_TC(tp, hostile);
 	return (atf_no_error());

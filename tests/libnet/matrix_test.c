@@ -5,6 +5,8 @@
  */
 
 #include <arpa/inet.h>
+#include <fcntl.h>
+#include <linux/if_tun.h>
 #include <net/if.h>
 #include <netinet/ether.h>
 #include <netinet/in.h>
@@ -14,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -232,38 +235,94 @@ scan_all(void *arg)
 	return (0);
 }
 
-ATF_TC(every_port);
-ATF_TC_HEAD(every_port, tc)
+/* By UDP: an answer or an "unreachable" has been there and back. */
+static int
+scan_udp(void *arg)
 {
+	const struct scan *s = arg;
+	struct sockaddr_in to = { .sin_family = AF_INET };
+	uint8_t in[256];
+	unsigned port;
+	int fd = socket(AF_INET, SOCK_DGRAM, 0), icmp, big = 4 << 20;
+	ssize_t n;
+	struct sockaddr_in from;
+	socklen_t len;
 
-	atf_tc_set_md_var(tc, "require.user", "root");
-	atf_tc_set_md_var(tc, "require.progs", "ip nft ss");
+	icmp = socket(AF_INET, SOCK_RAW, IPPROTO_ICMP);
+	setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &big, sizeof(big));
+	memcpy(&to.sin_addr, s->dst.b, 4);
+	for (port = 1; port <= 65535; port++) {
+		to.sin_port = htons((uint16_t)port);
+		(void)sendto(fd, "probe", 5, 0, (void *)&to, sizeof(to));
+	}
+	usleep(500000);
+	len = sizeof(from);
+	while (recvfrom(fd, in, sizeof(in), MSG_DONTWAIT, (void *)&from,
+	    &len) >= 0)
+		s->hit[ntohs(from.sin_port)] = 1;
+	/* type 3, and in it the head of what we sent */
+	while ((n = recv(icmp, in, sizeof(in), MSG_DONTWAIT)) > 0)
+		if (n >= 52 && in[20] == 3)
+			s->hit[in[50] << 8 | in[51]] = 1;
+	return (0);
 }
-ATF_TC_BODY(every_port, tc)
-{
-	struct world w;
-	struct wbox a;
-	struct scan s;
-	unsigned port, n = 0;
 
-	w_open(&w, true);
-	w_echo(&w, w.home, NULL, host_ports, 6);
-	w_box(&w, &a, "mode open\n");
-	s.src = a.lease.addr;
-	s.dst = a.lease.gateway;
+static void
+check_ports(struct world *w, struct wbox *b, int (*fn)(void *),
+    const uint16_t *want, unsigned nwant)
+{
+	struct scan s = { .src = b->lease.addr, .dst = b->lease.gateway };
+	unsigned port, i, n = 0;
+
 	s.hit = mmap(NULL, 65536, PROT_READ | PROT_WRITE, MAP_SHARED |
 	    MAP_ANONYMOUS, -1, 0);
 	ATF_REQUIRE(s.hit != MAP_FAILED);
-	ATF_REQUIRE_EQ(0, w_in(&w, a.ns, scan_all, &s));
-	for (port = 0; port < 65536; port++)
-		if (s.hit[port] != 0) {
-			ATF_CHECK_MSG(port == 53 || port == 49983 ||
-			    port == 49982, "port %u answered", port);
-			n++;
-		}
-	ATF_CHECK_EQ(3, n);
+	ATF_REQUIRE_EQ(0, w_in(w, b->ns, fn, &s));
+	for (port = 0; port < 65536; port++) {
+		if (s.hit[port] == 0)
+			continue;
+		for (i = 0; i < nwant && want[i] != port; i++)
+			;
+		ATF_CHECK_MSG(i < nwant, "port %u answered", port);
+		n++;
+	}
+	ATF_CHECK_EQ(nwant, n);
+	munmap(s.hit, 65536);
+}
+
+static void
+every_port(const char *policy, bool gateway)
+{
+	static const uint16_t tcp[] = { 53, 49982, 49983 };
+	struct world w;
+	struct wbox a;
+
+	w_open(&w, true);
+	w_echo(&w, w.home, NULL, host_ports, 6);
+	w_box(&w, &a, policy);
+	check_ports(&w, &a, scan_all, tcp, gateway ? 3 : 0);
+	check_ports(&w, &a, scan_udp, tcp, gateway ? 1 : 0);
 	w_close(&w);
 }
+
+#define	PORTS(name, policy, gateway)					\
+ATF_TC(name);								\
+ATF_TC_HEAD(name, tc)							\
+{									\
+									\
+	atf_tc_set_md_var(tc, "require.user", "root");			\
+	atf_tc_set_md_var(tc, "require.progs", "ip nft ss");		\
+}									\
+ATF_TC_BODY(name, tc)							\
+{									\
+									\
+	every_port(policy, gateway);					\
+}
+
+PORTS(ports_open, "mode open\n", true)
+PORTS(ports_allowlist, "mode allowlist\nallow 0.0.0.0/0\n", true)
+PORTS(ports_airgap, "mode airgap\n", true)
+PORTS(ports_disabled, "mode disabled\n", false)
 
 /*
  * Frames made by hand.
@@ -385,12 +444,12 @@ static void
 loopback_server(void *arg)
 {
 	volatile int *m = arg;
-	struct sockaddr_in in = { .sin_family = AF_INET };
-	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+	struct sockaddr_in6 in = { .sin6_family = AF_INET6 };
+	int fd = socket(AF_INET6, SOCK_DGRAM, 0), zero = 0;
 	char buf[64];
 
-	in.sin_port = htons(7777);
-	in.sin_addr.s_addr = htonl(INADDR_ANY);
+	setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof(zero));
+	in.sin6_port = htons(7777);
 	if (bind(fd, (void *)&in, sizeof(in)) != 0)
 		_exit(98);
 	m[1] = 1;
@@ -398,83 +457,202 @@ loopback_server(void *arg)
 		m[0]++;
 }
 
-ATF_TC(spoofing);
-ATF_TC_HEAD(spoofing, tc)
+/* The same by IPv6; the next header's checksum is in order. */
+static void
+frame_six(struct frame *f, const uint8_t *dmac, const uint8_t *smac,
+    const char *src, const char *dst, uint8_t next, const uint8_t *body,
+    size_t len)
 {
+	uint8_t *ip = f->data + 14, *p = ip + 40;
+	uint32_t sum = next + (uint32_t)len;
+	size_t i, at = next == 17 ? 6 : 2;
 
-	atf_tc_set_md_var(tc, "require.user", "root");
-	atf_tc_set_md_var(tc, "require.progs", "ip nft ss");
+	memset(f->data, 0, sizeof(f->data));
+	f->ifname = "eth0";
+	memcpy(f->data, dmac, 6);
+	memcpy(f->data + 6, smac, 6);
+	f->data[12] = 0x86;
+	f->data[13] = 0xdd;
+	ip[0] = 0x60;
+	ip[5] = (uint8_t)len;
+	ip[6] = next;
+	ip[7] = 255;
+	inet_pton(AF_INET6, src, ip + 8);
+	inet_pton(AF_INET6, dst, ip + 24);
+	memcpy(p, body, len);
+	p[at] = p[at + 1] = 0;
+	for (i = 8; i < 40; i += 2)
+		sum += (uint32_t)(ip[i] << 8 | ip[i + 1]);
+	for (i = 0; i < len; i += 2)
+		sum += (uint32_t)(p[i] << 8 | p[i + 1]);
+	while (sum >> 16)
+		sum = (sum & 0xffff) + (sum >> 16);
+	p[at] = (uint8_t)(~sum >> 8);
+	p[at + 1] = (uint8_t)~sum;
+	f->len = 54 + len;
 }
-ATF_TC_BODY(spoofing, tc)
-{
-	static const uint8_t gwmac[6] = { 6, 0, 10, 78, 0, 1 };
-	static const uint8_t all[6] = { 255, 255, 255, 255, 255, 255 };
-	uint8_t other[6] = { 6, 0, 10, 78, 0, 99 };
-	volatile int *inet, *box, *local;
-	struct world w;
-	struct wbox a, b;
-	struct frame f;
-	char mine[NET_ADDRSTR], theirs[NET_ADDRSTR];
-	int seen, i;
 
-	w_open(&w, true);
-	w_box(&w, &a, "mode open\n");
-	w_box(&w, &b, "mode open\n");
-	net_addr_print(&a.lease.addr, mine);
-	net_addr_print(&b.lease.addr, theirs);
-	inet = sniff(&w, w.inet);
-	box = sniff(&w, b.ns);
-	local = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED |
+static void
+frame_udp6(struct frame *f, const uint8_t *dmac, const uint8_t *smac,
+    const char *src, const char *dst, uint16_t sport, uint16_t dport)
+{
+	uint8_t udp[16] = { (uint8_t)(sport >> 8), (uint8_t)sport,
+	    (uint8_t)(dport >> 8), (uint8_t)dport, 0, 16, 0, 0, 'M', 'A', 'G',
+	    'I', 'C', '!', '!', 0 };
+
+	frame_six(f, dmac, smac, src, dst, 17, udp, sizeof(udp));
+}
+
+struct lies {
+	struct world	 w;
+	struct wbox	 a, b;
+	struct frame	 f;
+	volatile int	*inet, *box, *local;
+	char		 mine[NET_ADDRSTR], theirs[NET_ADDRSTR];
+	char		 mine6[NET_ADDRSTR], theirs6[NET_ADDRSTR];
+};
+
+static const uint8_t gwmac[6] = { 6, 0, 10, 78, 0, 1 };
+static const uint8_t all[6] = { 255, 255, 255, 255, 255, 255 };
+
+#define	UDP(dmac, smac, src, dst, sport, dport)	do {			\
+	frame_udp(&l->f, dmac, smac, src, dst, sport, dport);		\
+	ATF_REQUIRE_EQ(0, w_in(&l->w, l->a.ns, frame_send, &l->f));	\
+} while (0)
+#define	UDP6(dmac, smac, src, dst, sport, dport) do {			\
+	frame_udp6(&l->f, dmac, smac, src, dst, sport, dport);		\
+	ATF_REQUIRE_EQ(0, w_in(&l->w, l->a.ns, frame_send, &l->f));	\
+} while (0)
+
+static void
+lies_open(struct lies *l, const char *policy)
+{
+	int i;
+
+	w_open(&l->w, true);
+	w_box(&l->w, &l->a, policy);
+	w_box(&l->w, &l->b, "mode open\n");
+	net_addr_print(&l->a.lease.addr, l->mine);
+	net_addr_print(&l->b.lease.addr, l->theirs);
+	net_addr_print(&l->a.lease.addr6, l->mine6);
+	net_addr_print(&l->b.lease.addr6, l->theirs6);
+	l->inet = sniff(&l->w, l->w.inet);
+	l->box = sniff(&l->w, l->b.ns);
+	l->local = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED |
 	    MAP_ANONYMOUS, -1, 0);
-	w_serve(&w, w.home, loopback_server, (void *)(uintptr_t)local);
-	for (i = 0; i < 500 && !local[1]; i++)
+	w_serve(&l->w, l->w.home, loopback_server,
+	    (void *)(uintptr_t)l->local);
+	for (i = 0; i < 500 && !l->local[1]; i++)
 		usleep(10000);
-
-	/* An honest frame arrives: the means of this test work. */
-	frame_udp(&f, gwmac, a.lease.mac, mine, W_INET4, 1000, W_PORT);
-	ATF_REQUIRE_EQ(0, w_in(&w, a.ns, frame_send, &f));
-	ATF_CHECK(*inet >= 5);
-	seen = *inet;
-
-	/* Another's address; another's hardware address; nobody's. */
-	frame_udp(&f, gwmac, a.lease.mac, theirs, W_INET4, 1001, W_PORT);
-	ATF_REQUIRE_EQ(0, w_in(&w, a.ns, frame_send, &f));
-	frame_udp(&f, gwmac, b.lease.mac, theirs, W_INET4, 1002, W_PORT);
-	ATF_REQUIRE_EQ(0, w_in(&w, a.ns, frame_send, &f));
-	frame_udp(&f, gwmac, other, mine, W_INET4, 1003, W_PORT);
-	ATF_REQUIRE_EQ(0, w_in(&w, a.ns, frame_send, &f));
-	frame_udp(&f, gwmac, a.lease.mac, "203.0.113.9", W_INET4, 1004,
-	    W_PORT);
-	ATF_REQUIRE_EQ(0, w_in(&w, a.ns, frame_send, &f));
-	frame_udp(&f, gwmac, a.lease.mac, "127.0.0.1", W_INET4, 1005, W_PORT);
-	ATF_REQUIRE_EQ(0, w_in(&w, a.ns, frame_send, &f));
-	ATF_CHECK_EQ(seen, *inet);
-
-	/* Straight to the neighbour, to all, as a DHCP server. */
-	frame_udp(&f, b.lease.mac, a.lease.mac, mine, theirs, 1006, W_PORT);
-	ATF_REQUIRE_EQ(0, w_in(&w, a.ns, frame_send, &f));
-	frame_udp(&f, all, a.lease.mac, mine, "255.255.255.255", 67, 68);
-	ATF_REQUIRE_EQ(0, w_in(&w, a.ns, frame_send, &f));
-	frame_udp(&f, all, a.lease.mac, mine, "10.78.0.255", 1007, W_PORT);
-	ATF_REQUIRE_EQ(0, w_in(&w, a.ns, frame_send, &f));
-	/* Through the gateway to the neighbour. */
-	frame_udp(&f, gwmac, a.lease.mac, mine, theirs, 1008, W_PORT);
-	ATF_REQUIRE_EQ(0, w_in(&w, a.ns, frame_send, &f));
-	ATF_CHECK_EQ(0, *box);
-
-	/* The host's loopback and its other addresses, by the gateway. */
-	frame_udp(&f, gwmac, a.lease.mac, mine, "127.0.0.1", 1009, 7777);
-	ATF_REQUIRE_EQ(0, w_in(&w, a.ns, frame_send, &f));
-	frame_udp(&f, gwmac, a.lease.mac, mine, W_HOST4, 1010, 7777);
-	ATF_REQUIRE_EQ(0, w_in(&w, a.ns, frame_send, &f));
-	frame_udp(&f, gwmac, a.lease.mac, mine, "10.78.0.1", 1011, 7777);
-	ATF_REQUIRE_EQ(0, w_in(&w, a.ns, frame_send, &f));
-	frame_udp(&f, gwmac, a.lease.mac, "127.0.0.1", "127.0.0.1", 1012,
-	    7777);
-	ATF_REQUIRE_EQ(0, w_in(&w, a.ns, frame_send, &f));
-	ATF_CHECK_EQ(0, local[0]);
-	w_close(&w);
 }
+
+/* Another's address; another's hardware address; nobody's. */
+static void
+lies_source(struct lies *l)
+{
+	uint8_t other[6] = { 6, 0, 10, 78, 0, 99 };
+	const uint8_t *mac = l->a.lease.mac;
+
+	UDP(gwmac, mac, l->theirs, W_INET4, 1001, W_PORT);
+	UDP(gwmac, l->b.lease.mac, l->theirs, W_INET4, 1002, W_PORT);
+	UDP(gwmac, other, l->mine, W_INET4, 1003, W_PORT);
+	UDP(gwmac, mac, "203.0.113.9", W_INET4, 1004, W_PORT);
+	UDP(gwmac, mac, "127.0.0.1", W_INET4, 1005, W_PORT);
+	UDP(gwmac, mac, "10.78.0.1", W_INET4, 1006, W_PORT);
+	UDP6(gwmac, mac, l->theirs6, W_INET6, 1007, W_PORT);
+	UDP6(gwmac, other, l->mine6, W_INET6, 1008, W_PORT);
+	UDP6(gwmac, mac, "2001:db8:9::9", W_INET6, 1009, W_PORT);
+	/* A piece without a beginning, from the right address. */
+	frame_udp(&l->f, gwmac, mac, l->mine, W_INET4, 1010, W_PORT);
+	l->f.data[14 + 7] = 185;
+	ip_sum(l->f.data + 14);
+	ATF_REQUIRE_EQ(0, w_in(&l->w, l->a.ns, frame_send, &l->f));
+}
+
+/* Straight to the neighbour, to all, as a server of addresses. */
+static void
+lies_neighbour(struct lies *l)
+{
+	static const uint8_t all6[6] = { 0x33, 0x33, 0, 0, 0, 1 };
+	const uint8_t *mac = l->a.lease.mac;
+
+	UDP(l->b.lease.mac, mac, l->mine, l->theirs, 1011, W_PORT);
+	UDP(all, mac, l->mine, "255.255.255.255", 67, 68);
+	UDP(all, mac, l->mine, "10.78.0.255", 1012, W_PORT);
+	UDP(gwmac, mac, l->mine, l->theirs, 1013, W_PORT);
+	UDP6(l->b.lease.mac, mac, l->mine6, l->theirs6, 1014, W_PORT);
+	UDP6(gwmac, mac, l->mine6, l->theirs6, 1015, W_PORT);
+	UDP6(all6, mac, l->mine6, "ff02::1", 547, 546);
+	UDP6(all6, mac, l->mine6, "ff02::1", 1016, W_PORT);
+}
+
+/* The host's loopback and its other addresses, by the gateway. */
+static void
+lies_host(struct lies *l)
+{
+	const uint8_t *mac = l->a.lease.mac;
+
+	UDP(gwmac, mac, l->mine, "127.0.0.1", 1017, 7777);
+	UDP(gwmac, mac, l->mine, W_HOST4, 1018, 7777);
+	UDP(gwmac, mac, l->mine, "10.78.0.1", 1019, 7777);
+	UDP(gwmac, mac, l->mine, "10.77.0.1", 1020, 7777);
+	UDP(gwmac, mac, "127.0.0.1", "127.0.0.1", 1021, 7777);
+	UDP6(gwmac, mac, l->mine6, "::1", 1022, 7777);
+	UDP6(gwmac, mac, "::1", "::1", 1023, 7777);
+	UDP6(gwmac, mac, l->mine6, W_HOST6, 1024, 7777);
+}
+
+static void
+spoofing(const char *policy, bool honest, bool odd)
+{
+	struct lies *l, lies;
+	int seen;
+
+	l = &lies;
+	lies_open(l, policy);
+	/* Honest frames arrive where they may (nobody answers there). */
+	UDP(gwmac, l->a.lease.mac, l->mine, W_INET4, 1000, 7);
+	ATF_CHECK_EQ_MSG(honest ? 5 : 0, *l->inet, "%d", *l->inet);
+	seen = *l->inet;
+	UDP6(gwmac, l->a.lease.mac, l->mine6, W_INET6, 1000, 7);
+	ATF_CHECK_EQ_MSG(seen + (honest ? 5 : 0), *l->inet, "%d", *l->inet);
+	seen = *l->inet;
+	/* A protocol that has no name. */
+	frame_udp(&l->f, gwmac, l->a.lease.mac, l->mine, W_INET4, 1000,
+	    7);
+	l->f.data[14 + 9] = 253;
+	ip_sum(l->f.data + 14);
+	ATF_REQUIRE_EQ(0, w_in(&l->w, l->a.ns, frame_send, &l->f));
+	ATF_CHECK_EQ_MSG(seen + (odd ? 5 : 0), *l->inet, "%d", *l->inet);
+	seen = *l->inet;
+	lies_source(l);
+	ATF_CHECK_EQ(seen, *l->inet);
+	lies_neighbour(l);
+	ATF_CHECK_EQ(0, *l->box);
+	lies_host(l);
+	ATF_CHECK_EQ(0, l->local[0]);
+	w_close(&l->w);
+}
+
+#define	SPOOF(name, policy, honest, odd)				\
+ATF_TC(name);								\
+ATF_TC_HEAD(name, tc)							\
+{									\
+									\
+	atf_tc_set_md_var(tc, "require.user", "root");			\
+	atf_tc_set_md_var(tc, "require.progs", "ip nft ss");		\
+}									\
+ATF_TC_BODY(name, tc)							\
+{									\
+									\
+	spoofing(policy, honest, odd);					\
+}
+
+SPOOF(spoof_open, "mode open\n", true, true)
+SPOOF(spoof_allowlist, "mode allowlist\nallow " W_INET4 "/32:7/udp\n"
+    "allow [" W_INET6 "]:7/udp\n", true, false)
+SPOOF(spoof_airgap, "mode airgap\n", false, false)
+SPOOF(spoof_disabled, "mode disabled\n", false, false)
 
 /* The gateway's own neighbour table must not believe a liar. */
 static void
@@ -535,6 +713,148 @@ ATF_TC_BODY(arp, tc)
 	/* It still works for the honest. */
 	ATF_CHECK(w_tcp(&w, b.ns, W_INET4, W_PORT));
 	w_close(&w);
+}
+
+/* The same for IPv6: advertisements, routers, redirects. */
+ATF_TC(nd);
+ATF_TC_HEAD(nd, tc)
+{
+
+	atf_tc_set_md_var(tc, "require.user", "root");
+	atf_tc_set_md_var(tc, "require.progs", "ip nft ss");
+}
+ATF_TC_BODY(nd, tc)
+{
+	static const uint8_t all6[6] = { 0x33, 0x33, 0, 0, 0, 1 };
+	static const uint8_t types[] = { 134, 136, 137 };
+	uint8_t body[40];
+	struct lies *l, lies;
+	char out[8192], want[128], route[8192];
+	const char *claims[3];
+	size_t i, k;
+
+	l = &lies;
+	lies_open(l, "mode open\n");
+	claims[0] = l->theirs6;
+	claims[1] = "fd63:6f70:7069:4e::1";
+	claims[2] = "fd63:6f70:7069:4e::200";
+	ATF_REQUIRE_EQ(0, w_run(&l->w, l->b.ns, route, sizeof(route), "ip",
+	    "-6", "route", NULL));
+	for (i = 0; i < sizeof(types); i++)
+		for (k = 0; k < 3; k++) {
+			memset(body, 0, sizeof(body));
+			body[0] = types[i];
+			body[4] = types[i] == 136 ? 0x60 : 64;
+			body[6] = 7;	/* a router's lifetime */
+			inet_pton(AF_INET6, claims[k], body + 8);
+			body[24] = types[i] == 134 ? 1 : 2;
+			body[25] = 1;
+			memcpy(body + 26, l->a.lease.mac, 6);
+			memcpy(body + 32, "MAGIC!!", 7);
+			frame_six(&l->f, all6, l->a.lease.mac, l->mine6,
+			    "ff02::1", 58, body, sizeof(body));
+			ATF_REQUIRE_EQ(0, w_in(&l->w, l->a.ns, frame_send,
+			    &l->f));
+		}
+	ATF_CHECK_EQ(0, *l->box);
+	ATF_REQUIRE_EQ(0, w_run(&l->w, l->b.ns, out, sizeof(out), "ip", "-6",
+	    "route", NULL));
+	ATF_CHECK_STREQ(route, out);
+	ATF_REQUIRE_EQ(0, w_run(&l->w, l->w.home, out, sizeof(out), "ip",
+	    "-6", "neigh", NULL));
+	snprintf(want, sizeof(want), "%s dev coppicenet0 lladdr "
+	    "06:00:0a:4e:00:%02x PERMANENT", l->theirs6,
+	    l->b.lease.addr.b[3]);
+	ATF_CHECK_MSG(strstr(out, want) != NULL, "%s", out);
+	ATF_CHECK_MSG(strstr(out, "4e::200") == NULL, "%s", out);
+	ATF_CHECK(w_tcp(&l->w, l->b.ns, W_INET6, W_PORT));
+	w_close(&l->w);
+}
+
+/*
+ * A virtual machine's end: frames written to the tap by hand.
+ */
+static int
+tap_open(const char *ifname)
+{
+	struct ifreq r;
+	int fd = open("/dev/net/tun", O_RDWR | O_CLOEXEC);
+
+	memset(&r, 0, sizeof(r));
+	snprintf(r.ifr_name, sizeof(r.ifr_name), "%s", ifname);
+	r.ifr_flags = IFF_TAP | IFF_NO_PI;
+	ATF_REQUIRE(fd >= 0);
+	ATF_REQUIRE_EQ(0, ioctl(fd, TUNSETIFF, &r));
+	return (fd);
+}
+
+static void
+tap_send(int fd, const struct frame *f)
+{
+	int i;
+
+	for (i = 0; i < 5; i++)
+		ATF_REQUIRE_EQ((ssize_t)f->len, write(fd, f->data, f->len));
+	usleep(50000);
+}
+
+ATF_TC(machine);
+ATF_TC_HEAD(machine, tc)
+{
+
+	atf_tc_set_md_var(tc, "require.user", "root");
+	atf_tc_set_md_var(tc, "require.progs", "ip nft ss");
+	atf_tc_set_md_var(tc, "require.files", "/dev/net/tun");
+}
+ATF_TC_BODY(machine, tc)
+{
+	static const uint8_t gw[6] = { 6, 0, 10, 77, 0, 1 };
+	struct net_attach a = { .kind = NET_TAP };
+	struct net_policy *p = w_policy("mode open\n");
+	struct net_lease vm;
+	struct co_error e;
+	struct lies *l, lies;
+	char id[CO_IDSIZE], mine[NET_ADDRSTR];
+	int fd, i;
+
+	l = &lies;
+	lies_open(l, "mode open\n");
+	co_id_make(id);
+	a.id = id;
+	a.policy = p;
+	ATF_REQUIRE_EQ_MSG(0, net_attach(l->w.net, &a, &vm, &e), "%s",
+	    e.message);
+	net_addr_print(&vm.addr, mine);
+	fd = tap_open(vm.ifname);
+	/* A port takes a moment from its carrier to forwarding. */
+	frame_udp(&l->f, gw, vm.mac, mine, W_INET4, 1000, W_PORT);
+	for (i = 0; i < 50 && *l->inet == 0; i++) {
+		usleep(100000);
+		tap_send(fd, &l->f);
+	}
+	ATF_CHECK(*l->inet >= 5);
+	*l->inet = 0;
+	frame_udp(&l->f, gw, vm.mac, "10.77.0.99", W_INET4, 1001, W_PORT);
+	tap_send(fd, &l->f);
+	frame_udp(&l->f, gw, vm.mac, l->mine, W_INET4, 1002, W_PORT);
+	tap_send(fd, &l->f);
+	frame_udp(&l->f, gw, l->a.lease.mac, mine, W_INET4, 1003, W_PORT);
+	tap_send(fd, &l->f);
+	ATF_CHECK_EQ(0, *l->inet);
+	/* The other bridge's sandboxes, and the host. */
+	frame_udp(&l->f, gw, vm.mac, mine, l->theirs, 1004, W_PORT);
+	tap_send(fd, &l->f);
+	ATF_CHECK_EQ(0, *l->box);
+	frame_udp(&l->f, gw, vm.mac, mine, "10.77.0.1", 1005, 7777);
+	tap_send(fd, &l->f);
+	frame_udp(&l->f, gw, vm.mac, mine, "10.78.0.1", 1006, 7777);
+	tap_send(fd, &l->f);
+	ATF_CHECK_EQ(0, l->local[0]);
+	ATF_CHECK(!w_ping(&l->w, l->a.ns, mine));
+	close(fd);
+	ATF_REQUIRE_EQ(0, net_detach(l->w.net, id, &e));
+	net_policy_free(p);
+	w_close(&l->w);
 }
 
 /*
@@ -720,6 +1040,30 @@ flood(void *arg)
 	return (0);
 }
 
+/* Have as much echoed; tell whether (nearly) all of it came back. */
+static int
+flood_back(void *arg)
+{
+	struct sockaddr_in in = { .sin_family = AF_INET };
+	int fd = socket(AF_INET, SOCK_DGRAM, 0), i, got = 0, big = 4 << 20;
+	struct pollfd pfd = { fd, POLLIN, 0 };
+	char buf[1400] = "MAGIC!!";
+
+	(void)arg;
+	setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &big, sizeof(big));
+	in.sin_port = htons(W_PORT);
+	inet_pton(AF_INET, W_INET4, &in.sin_addr);
+	for (i = 0; i < 400; i++) {
+		(void)sendto(fd, buf, sizeof(buf), 0, (void *)&in,
+		    sizeof(in));
+		if (i % 20 == 19)
+			usleep(2000);
+	}
+	while (poll(&pfd, 1, 300) == 1 && recv(fd, buf, sizeof(buf), 0) > 0)
+		got++;
+	return (got >= 40 && got < 300 ? 0 : got >= 390 ? 1 : 2);
+}
+
 ATF_TC(limits);
 ATF_TC_HEAD(limits, tc)
 {
@@ -743,6 +1087,13 @@ ATF_TC_BODY(limits, tc)
 	w_set(&w, &a, "mode open\nup 800k\n");
 	ATF_REQUIRE_EQ(0, w_in(&w, a.ns, flood, NULL));
 	ATF_CHECK_MSG(*inet >= 40 && *inet < 300, "%d", *inet);
+	/* The other way: what comes back is cut, what goes is not. */
+	*inet = 0;
+	w_set(&w, &a, "mode open\ndown 800k\n");
+	ATF_CHECK_EQ(0, w_in(&w, a.ns, flood_back, NULL));
+	ATF_CHECK_MSG(*inet == 400, "%d", *inet);
+	w_set(&w, &a, "mode open\n");
+	ATF_CHECK_EQ(1, w_in(&w, a.ns, flood_back, NULL));
 	w_close(&w);
 }
 
@@ -759,9 +1110,17 @@ add(atf_tp_t *tp)
 	ATF_TP_ADD_TC(tp, airgap);
 	ATF_TP_ADD_TC(tp, disabled);
 	ATF_TP_ADD_TC(tp, host_allowed);
-	ATF_TP_ADD_TC(tp, every_port);
-	ATF_TP_ADD_TC(tp, spoofing);
+	ATF_TP_ADD_TC(tp, ports_open);
+	ATF_TP_ADD_TC(tp, ports_allowlist);
+	ATF_TP_ADD_TC(tp, ports_airgap);
+	ATF_TP_ADD_TC(tp, ports_disabled);
+	ATF_TP_ADD_TC(tp, spoof_open);
+	ATF_TP_ADD_TC(tp, spoof_allowlist);
+	ATF_TP_ADD_TC(tp, spoof_airgap);
+	ATF_TP_ADD_TC(tp, spoof_disabled);
 	ATF_TP_ADD_TC(tp, arp);
+	ATF_TP_ADD_TC(tp, nd);
+	ATF_TP_ADD_TC(tp, machine);
 	ATF_TP_ADD_TC(tp, live_change);
 	ATF_TP_ADD_TC(tp, counters);
 	ATF_TP_ADD_TC(tp, forwards);
