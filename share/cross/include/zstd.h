@@ -34,6 +34,7 @@ typedef enum {
 ZSTD_CCtx *ZSTD_createCCtx(void);
 size_t ZSTD_freeCCtx(ZSTD_CCtx *);
 size_t ZSTD_CCtx_setParameter(ZSTD_CCtx *, ZSTD_cParameter, int);
+size_t ZSTD_decompress(void *, size_t, const void *, size_t);
 size_t ZSTD_compressCCtx(ZSTD_CCtx *, void *, size_t, const void *, size_t,
     int);
 size_t ZSTD_compressStream2(ZSTD_CCtx *, ZSTD_outBuffer *, ZSTD_inBuffer *,
