@@ -79,6 +79,25 @@ hang_up(struct guest *g)
 	}
 }
 
+/*
+ * A port says that the host went, and may be late: the next host's hello
+ * comes by another queue, and we may have read it already.  Between two
+ * messages, see first whether somebody is there.
+ */
+static void
+lost(struct guest *g)
+{
+	struct chan *c = &g->chan;
+
+	if (c->kind != CHAN_SERIAL || !c->greeted || c->in.len != c->in.start +
+	    c->in.used || isatty(c->src.fd)) {
+		end(g);
+		return;
+	}
+	(void)ev_want(g->ev, &c->src, 0);
+	ev_start(g->ev, &c->retry, RETRY_MS);
+}
+
 /* Handle what was read, until the answers pile up. */
 static bool
 process(struct guest *g)
@@ -118,7 +137,7 @@ on_io(void *arg, unsigned got)
 			if (error == EAGAIN)
 				return;
 			if (error != 0) {
-				end(g);
+				lost(g);
 				return;
 			}
 		}
@@ -169,6 +188,14 @@ on_retry(void *arg)
 		/* The port says hang-up for as long as nobody is there. */
 		if (poll(&pfd, 1, 0) == 1 && (pfd.revents & POLLHUP) != 0)
 			fd = -1;
+		if (c->greeted && fd == -1) {
+			end(g);
+			return;
+		}
+		if (c->greeted) {
+			(void)ev_want(g->ev, &c->src, EV_IN);
+			return;
+		}
 	} else if (c->kind == CHAN_SERIAL) {
 		fd = chan_serial_open(c->path);
 	} else {
