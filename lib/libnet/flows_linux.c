@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <linux/netfilter/nfnetlink.h>
 #include <linux/netfilter/nfnetlink_conntrack.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -18,6 +19,7 @@
 
 struct net_flows {
 	struct net_nl	*nl;
+	FILE		*list;		/* NULL: the kernel has none */
 };
 
 /* One direction of a flow. */
@@ -53,6 +55,7 @@ net_flows_open(struct net_flows **out, struct co_error *e)
 		free(f);
 		return (-1);
 	}
+	f->list = fopen("/proc/thread-self/net/nf_conntrack", "re");
 	*out = f;
 	return (0);
 }
@@ -64,6 +67,8 @@ net_flows_close(struct net_flows *f)
 	if (f == NULL)
 		return;
 	net_nl_close(f->nl);
+	if (f->list != NULL)
+		fclose(f->list);
 	free(f);
 }
 
@@ -267,12 +272,52 @@ doom_all(struct net_flows *f, const struct doom *d)
 	return (first);
 }
 
+/* Whether a line "... src=A dst=B ..." has an address of theirs. */
+static bool
+line_own(const struct search *s, char *line)
+{
+	struct net_addr a;
+	char *save = NULL, *w;
+
+	for (w = strtok_r(line, " \n", &save); w != NULL;
+	    w = strtok_r(NULL, " \n", &save))
+		if ((strncmp(w, "src=", 4) == 0 ||
+		    strncmp(w, "dst=", 4) == 0) &&
+		    net_addr_parse(w + 4, &a) == 0 && own(s, &a))
+			return (true);
+	return (false);
+}
+
+/*
+ * Whether there is anything to search for.  The kernel takes a lock for each
+ * of its (many, mostly empty) buckets to dump the table, but none to list it
+ * as text, which is some forty times as quick.
+ */
+static bool
+flow_any(struct net_flows *f, const struct search *s)
+{
+	char *line = NULL;
+	size_t size = 0;
+	bool any = false;
+
+	if (f->list == NULL)
+		return (true);
+	rewind(f->list);
+	while (!any && getline(&line, &size, f->list) > 0)
+		any = line_own(s, line);
+	any = any || ferror(f->list) || !feof(f->list);
+	free(line);
+	return (any);
+}
+
 static int
 flow_search(struct net_flows *f, struct search *s, struct co_error *e)
 {
 	struct nlmsghdr *h;
 	int err;
 
+	if (!flow_any(f, s))
+		return (0);
 	net_nl_begin(f->nl);
 	h = flow_msg(f->nl, IPCTNL_MSG_CT_GET, AF_UNSPEC, NLM_F_DUMP);
 	net_nl_end(f->nl, h);
