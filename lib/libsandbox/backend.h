@@ -99,6 +99,13 @@ struct backend {
 	int	(*prepare)(const struct sandbox_spec *, struct co_error *);
 
 	/*
+	 * Which user of the host root inside will be; stop() gives it back.
+	 * NULL: users are the same inside and outside.
+	 */
+	int	(*ids)(const struct sandbox_spec *, uid_t *,
+		    struct co_error *);
+
+	/*
 	 * Start it: isolation, root, limits, and the shim as its first
 	 * process.  On failure nothing runs and nothing is mounted.
 	 */

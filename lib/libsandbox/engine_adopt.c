@@ -141,6 +141,18 @@ reconcile(struct engine *en, struct co_error *e)
 	return (ret);
 }
 
+/* Templates that only a sandbox or a call had, which is gone. */
+static void
+collect(struct engine *en)
+{
+	char *used;
+
+	used = box_templates(en, NULL);
+	if (used != NULL)
+		template_collect(en->c.state, box_template_used, used);
+	free(used);
+}
+
 int
 adopt_all(struct engine *en, struct co_error *e)
 {
@@ -149,6 +161,7 @@ adopt_all(struct engine *en, struct co_error *e)
 	if (load_all(en, e) != 0)
 		return (-1);
 	sort_all(en);
+	collect(en);
 	TAILQ_FOREACH(sb, &en->boxes, link)
 		adopt_one(sb);
 	/* Without a network, sandboxes can still be looked at and ended. */

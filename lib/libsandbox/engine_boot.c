@@ -38,8 +38,10 @@ struct boot {
 	const struct backend *be;
 	struct template	*tpl;
 	char		*template;
+	char		*clone;		/* name of what is only for it */
 	char		*policy;
 	char		*options;	/* of the file servers */
+	char		*user;		/* "": the template's */
 	bool		 net;
 	struct sandbox_run r;
 	struct net_lease lease;
@@ -68,8 +70,10 @@ boot_free(struct boot *b)
 	template_free(b->tpl);
 	alarm_free(b->alarm);
 	free(b->template);
+	free(b->clone);
 	free(b->policy);
 	free(b->options);
+	free(b->user);
 	free(b);
 }
 
@@ -118,7 +122,12 @@ stage_template(struct boot *b)
 	if (mkdir(run, 0700) != 0 && errno != EEXIST)
 		return (co_error_errno(&b->e, errno, run,
 		    "can't make \"%s\"", run));
-	return (template_open(b->en->c.state, b->template, &b->tpl, &b->e));
+	if (template_open(b->en->c.state, b->template, &b->tpl, &b->e) != 0)
+		return (-1);
+	/* From here on the record keeps it. */
+	if (b->clone != NULL)
+		template_unname(b->en->c.state, b->clone);
+	return (0);
 }
 
 static int
@@ -134,11 +143,27 @@ static int
 stage_shares(struct boot *b)
 {
 
-	for (size_t i = 0; i < b->nshares; i++)
-		if (fsd_start(b->en, &b->spec->s, b->shares[i], b->options,
-		    &b->e) != 0)
-			return (-1);
-	return (0);
+	char *options;
+	uid_t root = 0, uid;
+	gid_t gid;
+	int ret = 0;
+
+	if (b->nshares == 0)
+		return (0);
+	if (b->be->ids != NULL && b->be->ids(&b->spec->s, &root, &b->e) != 0)
+		return (-1);
+	/* All of it belongs to the one whom commands run as. */
+	template_user(b->tpl, *b->user != '\0' ? b->user : b->tpl->user,
+	    &uid, &gid);
+	if (asprintf(&options, "owner=%u:%u,%s", (unsigned)(root + uid),
+	    (unsigned)(root + gid), b->options) == -1)
+		return (co_error_set(&b->e, CO_ESYS_NOMEM, NULL,
+		    "out of memory"));
+	for (size_t i = 0; ret == 0 && i < b->nshares; i++)
+		ret = fsd_start(b->en, &b->spec->s, b->shares[i], options,
+		    &b->e);
+	free(options);
+	return (ret);
 }
 
 /* The socket is ours, so that its name is out of the sandbox's reach. */
@@ -664,10 +689,13 @@ boot_begin(struct turn *t, enum boot_how how)
 	/* A template may be renamed; a sandbox stays with what it has. */
 	b->template = strdup(create ? ctl_string(sb->rec, "template", "") :
 	    ctl_string(sb->rec, "hash", ""));
+	if (create && nvlist_exists_string(sb->rec, "clone"))
+		b->clone = strdup(nvlist_get_string(sb->rec, "clone"));
 	b->policy = strdup(ctl_string(sb->rec, "policy", "mode disabled\n"));
 	b->net = wants_net(sb->en, b->policy);
 	boot_shares(b);
 	b->options = fsd_options(sb->en);
+	b->user = strdup(ctl_string(sb->rec, "user", ""));
 	box_state(sb, BOX_CREATING, NULL);
 	record_save(sb);
 	boot_next(b);

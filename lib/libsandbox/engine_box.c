@@ -20,6 +20,21 @@ static const char *const states[] = {
 };
 
 const char *
+box_advice(const struct sandbox *sb)
+{
+
+	switch (sb->state) {
+	case BOX_PAUSED:
+		return ("\"coppicectl resume\" lets it go on");
+	case BOX_STOPPED:
+	case BOX_FAILED:
+		return ("\"coppicectl start\" starts it");
+	default:
+		return ("try again in a moment");
+	}
+}
+
+const char *
 box_state_name(enum box_state s)
 {
 
@@ -262,6 +277,38 @@ box_show(const struct sandbox *sb)
 	show_net(sb, nv);
 	show_shares(sb, nv);
 	return (nv);
+}
+
+char *
+box_templates(const struct engine *en, const struct sandbox *but)
+{
+	const size_t len = TEMPLATE_HASHSIZE - 1;
+	const struct sandbox *sb;
+	const char *hash;
+	char *used, *to;
+
+	used = to = calloc(en->nboxes + 1, len);
+	if (used == NULL)
+		return (NULL);
+	TAILQ_FOREACH(sb, &en->boxes, link) {
+		hash = ctl_string(sb->rec, "hash", "");
+		if (sb == but || strlen(hash) != len ||
+		    nvlist_exists(sb->rec, "destroying"))
+			continue;
+		memcpy(to, hash, len);
+		to += len;
+	}
+	return (used);
+}
+
+bool
+box_template_used(void *arg, const char *hash)
+{
+
+	for (const char *p = arg; *p != '\0'; p += TEMPLATE_HASHSIZE - 1)
+		if (strncmp(p, hash, TEMPLATE_HASHSIZE - 1) == 0)
+			return (true);
+	return (false);
 }
 
 static const char *

@@ -189,9 +189,10 @@ dispatch(struct engine_call *c)
 		call_fail(c, &e);
 		return;
 	}
-	if ((c->op->flags & OP_RUNNING) != 0 && sb->state != BOX_RUNNING) {
+	if ((c->op->flags & OP_RUNNING) != 0 && sb != NULL &&
+	    sb->state != BOX_RUNNING) {
 		call_fault(c, CO_ESANDBOX_STATE, sb->id, "the sandbox is %s; "
-		    "it must be running", box_state_name(sb->state));
+		    "%s", box_state_name(sb->state), box_advice(sb));
 		return;
 	}
 	if ((c->op->flags & OP_TURN) != 0)

@@ -32,6 +32,8 @@ struct down {
 	struct box_spec	*spec;
 	struct sandbox_run r;
 	int64_t		 step;
+	char		*hash;		/* of its template, */
+	char		*used;		/* and those of others */
 	struct co_error	 e;
 };
 
@@ -98,6 +100,9 @@ down_work(void *arg)
 		note(d, be->remove(s, &e), &e);
 	if (d->e.code == CO_OK)
 		note(d, remove_state(d, &e), &e);
+	if (d->e.code == CO_OK && d->hash != NULL && d->used != NULL)
+		template_release(d->en->c.state, d->hash, box_template_used,
+		    d->used);
 }
 
 static void
@@ -119,6 +124,8 @@ down_after(void *arg)
 		box_drop(sb);
 	}
 	spec_free(d->spec);
+	free(d->hash);
+	free(d->used);
 	free(d);
 	then(t);
 }
@@ -139,6 +146,10 @@ down_hard(struct down *d)
 	    "the sandbox was stopped");
 	box_disconnect(sb, &e);
 	keep_save(sb);
+	if (d->remove) {
+		d->hash = strdup(ctl_string(sb->rec, "hash", ""));
+		d->used = box_templates(d->en, sb);
+	}
 	job_start(d->en, down_work, down_after, d);
 }
 

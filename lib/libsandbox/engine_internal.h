@@ -282,6 +282,7 @@ struct sandbox *box_find(struct engine *, const char *,
     const struct engine_call *, struct co_error *);
 bool box_visible(const struct sandbox *, const struct engine_call *);
 const char *box_state_name(enum box_state);
+const char *box_advice(const struct sandbox *);	/* how it gets to run */
 void box_state(struct sandbox *, enum box_state, const char *failure);
 nvlist_t *box_show(const struct sandbox *);
 const char *box_name(const struct sandbox *);
@@ -295,6 +296,9 @@ struct box_spec {
 	size_t		 ntext;
 	struct net_lease lease;
 };
+/* Hashes of templates that others use, for template_remove(); or NULL. */
+char *box_templates(const struct engine *, const struct sandbox *but);
+bool box_template_used(void *, const char *);
 struct box_spec *spec_new(const struct sandbox *, struct co_error *);
 void spec_free(struct box_spec *);
 

@@ -101,8 +101,8 @@ paths_make(struct paths *p, const struct engine *en,
 	p->control = textf("%s/fs.%s", sp->run, label);
 	p->log = textf("%s/fs.%s.log", sp->dir, label);
 	p->transport = textf("fuse:%s", p->mount);
-	p->options = strdup(ctl_flag(share, "readonly", false) ? "ro" :
-	    options != NULL ? options : "");
+	p->options = textf("%s%s", options, ctl_flag(share, "readonly",
+	    false) ? ",ro" : "");
 	if (p->program != NULL && p->root != NULL && p->store != NULL &&
 	    p->mount != NULL && p->control != NULL && p->log != NULL &&
 	    p->transport != NULL && p->options != NULL)

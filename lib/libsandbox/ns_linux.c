@@ -40,12 +40,20 @@ usage(const struct sandbox_spec *s, const struct sandbox_run *run,
 	return (0);
 }
 
+static int
+ids(const struct sandbox_spec *s, uid_t *root, struct co_error *e)
+{
+
+	return (ns_slot_take(s->id, root, e));
+}
+
 const struct backend backend_ns = {
 	.name = "ns",
 	.summary = "Linux namespaces",
 	.kind = NET_PAIR,
 	.probe = ns_probe,
 	.prepare = ns_disk_prepare,
+	.ids = ids,
 	.start = ns_start,
 	.adopt = ns_adopt,
 	.freeze = freeze,

@@ -384,6 +384,52 @@ make_work(struct task *t, struct co_error *e)
 	return (ret);
 }
 
+/*
+ * A clone's template has a name until the clone has begun; if it does not,
+ * nobody wants it.
+ */
+struct forget {
+	char		*state, *name, *used;
+};
+
+static void
+forget_work(void *arg)
+{
+	struct forget *f = arg;
+	struct co_error e;
+
+	(void)template_remove(f->state, f->name, box_template_used, f->used,
+	    &e);
+}
+
+static void
+forget_after(void *arg)
+{
+	struct forget *f = arg;
+
+	free(f->state);
+	free(f->name);
+	free(f->used);
+	free(f);
+}
+
+static void
+clone_forget(struct engine *en, const nvlist_t *rec)
+{
+	const char *name = ctl_string(rec, "clone", "");
+	struct forget *f;
+
+	if (*name == '\0' || (f = calloc(1, sizeof(*f))) == NULL)
+		return;
+	f->state = strdup(en->c.state);
+	f->name = strdup(name);
+	f->used = box_templates(en, NULL);
+	if (f->state != NULL && f->name != NULL && f->used != NULL)
+		job_start(en, forget_work, forget_after, f);
+	else
+		forget_after(f);
+}
+
 static void
 create_turn(struct turn *t)
 {
@@ -434,6 +480,8 @@ make_after(struct task *t)
 		c->cancel = NULL;
 		made(c, m);
 	}
+	if (m->rec != NULL)
+		clone_forget(t->en, m->rec);
 	nvlist_destroy(m->rec);
 	free(m);
 	task_end(t);
@@ -445,7 +493,7 @@ create_like(struct engine_call *c, const nvlist_t *from,
 {
 	static const char *const inherited[] = { "backend", "memory", "cpu",
 	    "procs", "disk", "files", "env", "labels", "metadata", "policy",
-	    "ports", "user", "cwd" };
+	    "ports", "user", "cwd", "clone" };
 	struct making *m;
 	struct co_error e;
 	char id[CO_IDSIZE];
@@ -466,6 +514,7 @@ create_like(struct engine_call *c, const nvlist_t *from,
 	m->uid = c->uid;
 	m->dflt = c->en->dflt;
 	if (take_request(c, m->rec, template, &e) != 0) {
+		clone_forget(c->en, m->rec);
 		nvlist_destroy(m->rec);
 		free(m);
 		call_fail(c, &e);

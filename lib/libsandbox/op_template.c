@@ -118,36 +118,12 @@ export_run(struct engine_call *c)
 		task_start(c, fd, NULL, export_work, NULL);
 }
 
-/* Hashes that sandboxes are made of, one after the other. */
-static char *
-used_hashes(const struct engine *en)
-{
-	const struct sandbox *sb;
-	char *used;
-
-	used = calloc(en->nboxes + 1, TEMPLATE_HASHSIZE);
-	if (used == NULL)
-		return (NULL);
-	TAILQ_FOREACH(sb, &en->boxes, link) {
-		strcat(used, ctl_string(sb->rec, "hash", ""));
-		strcat(used, " ");
-	}
-	return (used);
-}
-
-static bool
-in_use(void *arg, const char *hash)
-{
-
-	return (strstr(arg, hash) != NULL);
-}
-
 static int
 remove_work(struct task *t, struct co_error *e)
 {
 
 	return (template_remove(t->en->c.state, ctl_string(t->req,
-	    "template", ""), in_use, t->data, e));
+	    "template", ""), box_template_used, t->data, e));
 }
 
 static void
@@ -163,7 +139,7 @@ remove_run(struct engine_call *c)
 {
 	char *used;
 
-	used = used_hashes(c->en);
+	used = box_templates(c->en, NULL);
 	if (used == NULL)
 		call_fault(c, CO_ESYS_NOMEM, NULL, "out of memory");
 	else
@@ -181,6 +157,7 @@ struct shot {
 	char		*state;
 	char		*hash, *name;
 	bool		 thaw;
+	bool		 replace;	/* what has the name */
 	char		 made[TEMPLATE_HASHSIZE];
 	struct co_error	 e;
 	void		(*then)(struct turn *, const char *);
@@ -200,6 +177,13 @@ capture(struct shot *s)
 	struct template *from, *made;
 	int ret;
 
+	if (!s->replace && template_open(s->state, s->name, &made,
+	    &s->e) == 0) {
+		template_free(made);
+		return (co_error_set(&s->e, CO_ESESSION_EXISTS, s->name,
+		    "there is a template \"%s\" already; choose another "
+		    "name", s->name));
+	}
 	if (template_open(s->state, s->hash, &from, &s->e) != 0)
 		return (-1);
 	ret = template_capture(s->state, s->name, from, fill, s, &s->e);
@@ -252,10 +236,13 @@ shot_after(void *arg)
 	t->e = s->e;
 	memcpy(made, s->made, sizeof(made));
 	shot_free(s);
-	if (t->e.code != CO_OK)
-		turn_fail(t, &t->e);
-	else
+	if (t->e.code == CO_OK) {
 		then(t, made);
+		return;
+	}
+	free(t->data);
+	t->data = NULL;
+	turn_fail(t, &t->e);
 }
 
 static struct shot *
@@ -271,6 +258,7 @@ shot_new(struct turn *t, const char *name)
 	s->be = sb->be;
 	s->r = sb->r;
 	s->thaw = sb->state == BOX_RUNNING;
+	s->replace = t->call != NULL && t->call->admin;
 	s->spec = spec_new(sb, &t->e);
 	s->state = strdup(sb->en->c.state);
 	s->hash = strdup(ctl_string(sb->rec, "hash", ""));
@@ -342,6 +330,9 @@ clone_made(struct turn *t, const char *hash)
 
 	(void)snprintf(name, sizeof(name), "%s", hash);
 	from = nvlist_clone(t->sb->rec);
+	rec_string(from, "clone", t->data);
+	free(t->data);
+	t->data = NULL;
 	t->call = NULL;
 	turn_done(t, NULL);
 	if (c != NULL) {
@@ -357,7 +348,10 @@ clone_turn(struct turn *t)
 	char name[32], id[CO_IDSIZE];
 
 	co_id_make(id);
-	(void)snprintf(name, sizeof(name), "clone-%.12s", id);
+	(void)snprintf(name, sizeof(name), TEMPLATE_CLONE "%.12s", id);
+	t->data = strdup(name);
+	if (t->data == NULL)
+		abort();
 	shot_begin(t, name, clone_made);
 }
 

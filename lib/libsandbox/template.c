@@ -336,6 +336,64 @@ template_remove(const char *state, const char *name,
 	return (ret);
 }
 
+void
+template_release(const char *state, const char *hash,
+    bool (*inuse)(void *, const char *), void *arg)
+{
+	struct co_error e;
+	int store;
+
+	if (!is_hash(hash, HASHLEN) ||
+	    (store = template_store_open(state, &e)) == -1)
+		return;
+	(void)discard_unused(store, hash, true, inuse, arg, &e);
+	close(store);
+}
+
+void
+template_unname(const char *state, const char *name)
+{
+	struct co_error e;
+	char path[80];
+	int store;
+
+	if (!template_name_valid(name) ||
+	    (store = template_store_open(state, &e)) == -1)
+		return;
+	snprintf(path, sizeof(path), "names/%s", name);
+	(void)unlinkat(store, path, 0);
+	close(store);
+}
+
+void
+template_collect(const char *state, bool (*inuse)(void *, const char *),
+    void *arg)
+{
+	struct co_error e;
+	struct dirent *d;
+	int store;
+	DIR *dp;
+
+	store = template_store_open(state, &e);
+	if (store == -1)
+		return;
+	dp = open_list(store, "names");
+	while (dp != NULL && (d = readdir(dp)) != NULL)
+		if (strncmp(d->d_name, TEMPLATE_CLONE,
+		    sizeof(TEMPLATE_CLONE) - 1) == 0)
+			(void)unlinkat(dirfd(dp), d->d_name, 0);
+	if (dp != NULL)
+		closedir(dp);
+	dp = open_list(store, ".");
+	while (dp != NULL && (d = readdir(dp)) != NULL)
+		if (is_hash(d->d_name, HASHLEN))
+			(void)discard_unused(store, d->d_name, true, inuse,
+			    arg, &e);
+	if (dp != NULL)
+		closedir(dp);
+	close(store);
+}
+
 int
 template_capture(const char *state, const char *name,
     const struct template *from, int (*fill)(void *, int, struct co_error *),

@@ -52,6 +52,13 @@ int template_open(const char *, const char *, struct template **,
     struct co_error *);
 void template_free(struct template *);
 
+/**
+ * template_user(t, user, uid, gid):
+ * The numbers of ${user}, a name, "uid" or "uid:gid", in the template; those
+ * of root for one that it does not know.
+ */
+void template_user(const struct template *, const char *, uid_t *, gid_t *);
+
 /* Called for each template, with all names that it has, ended by NULL. */
 typedef void template_list_fn(void *, const struct template *,
     const char *const *);
@@ -93,6 +100,23 @@ int template_export(const char *, const char *, int, struct co_error *);
  */
 int template_remove(const char *, const char *,
     bool (*)(void *, const char *), void *, struct co_error *);
+
+/**
+ * template_release(state, hash, inuse, arg), template_collect(state, ...):
+ * Remove the template ${hash}, or all, without name that ${inuse} says
+ * nobody uses; the latter also forgets names of clones.  To be called when a
+ * sandbox is gone, and at a start.
+ */
+void template_release(const char *, const char *,
+    bool (*)(void *, const char *), void *);
+void template_collect(const char *, bool (*)(void *, const char *), void *);
+
+/**
+ * template_unname(state, name):
+ * Let ${name}, TEMPLATE_CLONE and more, mean nothing any more.
+ */
+#define	TEMPLATE_CLONE	"clone-"
+void template_unname(const char *, const char *);
 
 /**
  * template_capture(state, name, from, fill, arg, e):

@@ -110,6 +110,8 @@ want_owner(struct share *s, const struct share_setattr *set,
 	int error;
 
 	*uid = *gid = UINT32_MAX;
+	if (s->o.owned)
+		return (0);
 	if ((set->set & SHARE_SET_UID) != 0 &&
 	    set->uid != share_uid_out(s, st->uid)) {
 		if (s->o.identity == SHARE_SELF)
@@ -151,16 +153,18 @@ apply(struct share *s, const struct place *p, const struct share_setattr *set,
     const struct host_stat *st, uint32_t uid, uint32_t gid, bool *changed)
 {
 	struct timespec ts[2];
+	uint32_t mode = set->mode & 07777;
 	int error;
 
+	if (p->n->type != S_IFDIR)
+		mode = share_file_mode(s, mode);
 	if (uid != UINT32_MAX || gid != UINT32_MAX) {
 		if ((error = host_chown(&s->host, p->fd, uid, gid)) != 0)
 			return (error);
 		*changed = true;
 	}
 	if ((set->set & SHARE_SET_MODE) != 0) {
-		error = host_chmod(&s->host, p->fd, set->mode & 07777);
-		if (error != 0)
+		if ((error = host_chmod(&s->host, p->fd, mode)) != 0)
 			return (error);
 		*changed = true;
 	} else if ((set->set & SHARE_SET_CTIME) != 0 && !*changed &&

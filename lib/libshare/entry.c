@@ -220,8 +220,8 @@ share_mknod(struct share *s, const struct share_cred *c,
     struct share_node *dir, const char *name, uint32_t mode, uint32_t major,
     uint32_t minor, struct share_node **np, struct share_attr *a)
 {
-	struct made m = { .mode = mode & (S_IFMT | 07777), .major = major,
-	    .minor = minor };
+	struct made m = { .mode = share_file_mode(s, mode & (S_IFMT | 07777)),
+	    .major = major, .minor = minor };
 
 	switch (mode & S_IFMT) {
 	case S_IFREG:

@@ -249,6 +249,7 @@ share_create(struct share *s, const struct share_cred *c,
 {
 	int error, fd, i;
 
+	mode = share_file_mode(s, mode);
 	if ((error = share_entry_begin(s, dir, name,
 	    (flags & SHARE_O_EXCL) != 0 ? EEXIST : EISDIR, &fd)) != 0)
 		return (error);
@@ -277,6 +278,7 @@ share_tmpfile(struct share *s, const struct share_cred *c,
 		return (ENOTDIR);
 	if (atomic_load(&s->readonly))
 		return (EROFS);
+	mode = share_file_mode(s, mode);
 	if ((error = share_fd_get(s, dir, &dirfd)) != 0)
 		return (error);
 	if ((error = share_open_reserve(s)) != 0)

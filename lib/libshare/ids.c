@@ -5,6 +5,8 @@
  * towards the client it is shown as nobody's.  Also in ACLs.
  */
 
+#include <sys/stat.h>
+
 #include <errno.h>
 #include <string.h>
 
@@ -43,6 +45,8 @@ int
 share_uid_in(const struct share *s, uint32_t id, uint32_t *out)
 {
 
+	if (s->o.owned)
+		return (EPERM);
 	return (map_in(s->o.uids, s->o.nuids, id, out));
 }
 
@@ -50,6 +54,8 @@ int
 share_gid_in(const struct share *s, uint32_t id, uint32_t *out)
 {
 
+	if (s->o.owned)
+		return (EPERM);
 	return (map_in(s->o.gids, s->o.ngids, id, out));
 }
 
@@ -57,6 +63,8 @@ uint32_t
 share_uid_out(const struct share *s, uint32_t id)
 {
 
+	if (s->o.owned)
+		return (s->o.owner);
 	return (map_out(s->o.uids, s->o.nuids, id));
 }
 
@@ -64,7 +72,18 @@ uint32_t
 share_gid_out(const struct share *s, uint32_t id)
 {
 
+	if (s->o.owned)
+		return (s->o.group);
 	return (map_out(s->o.gids, s->o.ngids, id));
+}
+
+uint32_t
+share_file_mode(const struct share *s, uint32_t mode)
+{
+
+	if (s->o.owned)
+		mode &= ~(uint32_t)(S_ISUID | S_ISGID);
+	return (mode);
 }
 
 /*

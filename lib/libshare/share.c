@@ -98,6 +98,10 @@ take_options(struct share *s, const struct share_options *o,
 
 	if (o != NULL)
 		s->o = *o;
+	if (s->o.owned && s->o.identity != SHARE_SELF)
+		return (co_error_set(e, CO_ESYS_CONFIG, "owner",
+		    "files have one owner only when not acting as the "
+		    "caller"));
 	if (s->o.checks == SHARE_CHECK_HERE && s->o.identity != SHARE_CALLER)
 		return (co_error_set(e, CO_ESHARE_ROOT, "checks",
 		    "permissions can be checked here only when acting as "

@@ -120,6 +120,14 @@ struct share_options {
 	size_t			 nuids;
 	const struct share_map	*gids;
 	size_t			 ngids;
+	bool			 owned;		/* with SHARE_SELF: everything
+						   is shown as owner's and
+						   group's, changes of owners
+						   are taken and forgotten,
+						   and no file gets set-id
+						   bits, which would be those
+						   of the server */
+	uint32_t		 owner, group;
 	uint32_t		 max_fds;	/* descriptors that it may hold;
 						   0: by RLIMIT_NOFILE */
 	uint32_t		 max_nodes;	/* then ENFILE; 0: 4 194 304 */

@@ -250,6 +250,8 @@ int share_uid_in(const struct share *, uint32_t, uint32_t *);
 int share_gid_in(const struct share *, uint32_t, uint32_t *);
 uint32_t share_uid_out(const struct share *, uint32_t);
 uint32_t share_gid_out(const struct share *, uint32_t);
+/* The mode that what is not a directory may get. */
+uint32_t share_file_mode(const struct share *, uint32_t);
 /* Map the ids of an ACL in place; out: towards the client. */
 int share_acl_map(const struct share *, void *, size_t, bool);
 

@@ -129,12 +129,25 @@ map(struct config *c, const char *value, struct co_error *e)
 	return (bad(e, "map", "fewer ranges"));
 }
 
+static int
+owner(struct config *c, const char *value, struct co_error *e)
+{
+	int len = 0;
+
+	if (*value < '0' || *value > '9' || sscanf(value, "%" SCNu32 ":%"
+	    SCNu32 "%n", &c->share.owner, &c->share.group, &len) != 2 ||
+	    value[len] != '\0')
+		return (bad(e, "owner", "uid:gid"));
+	c->share.owned = true;
+	return (0);
+}
+
 enum word {
 	W_RO, W_DEVICES, W_CALLER, W_CHECK, W_CROSS, W_SUID, W_NOEXEC,
 	W_NOSANDBOX, W_CACHE, W_XATTR, W_POLICY, W_DURABILITY, W_SECCOMP,
-	W_MAP, W_WATCH, W_LOG, W_STEPS, W_STEP, W_DELETES, W_OVERWRITES,
-	W_OVERSIZE, W_RENAMES, W_TIMEOUT, W_QUIET, W_AMBIENT, W_THREADS,
-	W_FDS, W_IOSIZE
+	W_MAP, W_OWNER, W_WATCH, W_LOG, W_STEPS, W_STEP, W_DELETES,
+	W_OVERWRITES, W_OVERSIZE, W_RENAMES, W_TIMEOUT, W_QUIET, W_AMBIENT,
+	W_THREADS, W_FDS, W_IOSIZE
 };
 
 static const struct {
@@ -156,6 +169,7 @@ static const struct {
 	{ "durability", W_DURABILITY, true },
 	{ "seccomp", W_SECCOMP, true },
 	{ "map", W_MAP, true },
+	{ "owner", W_OWNER, true },
 	{ "watch", W_WATCH, true },
 	{ "log", W_LOG, true },
 	{ "steps", W_STEPS, true },
@@ -282,6 +296,8 @@ take(struct config *c, char *text, struct co_error *e)
 	value = eq + 1;
 	if (words[i].word == W_MAP)
 		return (map(c, value, e));
+	if (words[i].word == W_OWNER)
+		return (owner(c, value, e));
 	if (words[i].word == W_WATCH) {
 		free((void *)(uintptr_t)c->watcher);
 		if ((c->watcher = strdup(value)) == NULL)

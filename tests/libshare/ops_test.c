@@ -247,6 +247,41 @@ ATF_TC_BODY(mapped_ids, tc)
 	fixture_close(&f);
 }
 
+/* One owner for all, whoever they are, and no set-id bits of ours. */
+ATF_TC_WITHOUT_HEAD(owned);
+ATF_TC_BODY(owned, tc)
+{
+	struct share_options o = { .owned = true, .owner = 70000,
+	    .group = 70001 };
+	struct share_setattr set = { .set = SHARE_SET_UID | SHARE_SET_GID |
+	    SHARE_SET_MODE, .uid = 7, .gid = 8, .mode = 06755 };
+	struct share_file *file;
+	struct share_node *n;
+	struct share_attr a;
+	struct fixture f;
+	struct stat st;
+
+	fixture_open(&f, &o, NULL);
+	REQUIRE_ERR(0, share_create(f.s, &as_root, f.root, "a",
+	    SHARE_O_WRITE, 06755, &n, &a, &file));
+	share_file_close(f.s, file);
+	ATF_CHECK_EQ(70000, a.uid);
+	ATF_CHECK_EQ(70001, a.gid);
+	ATF_CHECK_EQ(0755, a.mode & 07777);
+	REQUIRE_ERR(0, share_setattr(f.s, &as_root, n, NULL, &set, &a));
+	share_put(f.s, n);
+	ATF_CHECK_EQ(70000, a.uid);
+	ATF_CHECK_EQ(70001, a.gid);
+	REQUIRE_ERR(0, share_mknod(f.s, &as_root, f.root, "p",
+	    S_IFIFO | 04700, 0, 0, &n, &a));
+	share_put(f.s, n);
+	ATF_CHECK_EQ(0700, a.mode & 07777);
+	ATF_REQUIRE(fstatat(f.in, "a", &st, 0) == 0);
+	ATF_CHECK_EQ(geteuid(), st.st_uid);
+	ATF_CHECK_EQ(0755, st.st_mode & 07777);
+	fixture_close(&f);
+}
+
 ATF_TC_WITHOUT_HEAD(bad_options);
 ATF_TC_BODY(bad_options, tc)
 {
@@ -575,6 +610,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, special_files);
 	ATF_TP_ADD_TC(tp, readonly);
 	ATF_TP_ADD_TC(tp, mapped_ids);
+	ATF_TP_ADD_TC(tp, owned);
 	ATF_TP_ADD_TC(tp, bad_options);
 	ATF_TP_ADD_TC(tp, checks_here);
 	ATF_TP_ADD_TC(tp, xattrs_are_mapped);
