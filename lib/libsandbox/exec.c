@@ -419,6 +419,9 @@ exec_completed(struct sandbox *sb, int64_t id, const struct shim_exit *x)
 		    cmd->text != NULL ? cmd->text : "exec",
 		    *x->message != '\0' ? ": " : "", x->message);
 		e.code = CO_ESANDBOX_EXEC;
+		/* It was the user or the directory that is not there. */
+		if (x->exit_code != 127 && e.errnum == ENOENT)
+			e.errnum = 0;
 		command_failed(cmd, &e);
 		return;
 	}

@@ -182,6 +182,14 @@ found(void *arg, const char *what, bool ok, const char *advice)
 	task_event(p->t, nv);
 }
 
+/* Advice is for what does not work. */
+static void
+probed(void *arg, const char *what, bool ok, const char *advice)
+{
+
+	found(arg, what, ok, ok ? "" : advice);
+}
+
 static void
 look_at_program(struct patient *p, const char *name)
 {
@@ -226,7 +234,7 @@ doctor_work(struct task *t, struct co_error *e)
 	for (size_t i = 0; backends[i] != NULL; i++) {
 		(void)snprintf(p.area, sizeof(p.area), "backend.%s",
 		    backends[i]->name);
-		if (backends[i]->probe(found, &p, &why) == 0) {
+		if (backends[i]->probe(probed, &p, &why) == 0) {
 			works = true;
 			found(&p, backends[i]->name, true,
 			    backends[i]->summary);

@@ -216,7 +216,7 @@ list_one(void *arg, const nvlist_t *nv)
 	l->any = true;
 	xo_open_instance("sandbox");
 	xo_emit("{k:id/%-12.12s/%s} {:name/%-16s/%s} {:state/%-8s/%s} "
-	    "{:template/%-12s/%s} {:backend/%-8s/%s} ",
+	    "{:template/%-12.12s/%s} {:backend/%-8s/%s} ",
 	    text(nv, "id"), text(nv, "name"), text(nv, "state"),
 	    text(nv, "template"), text(nv, "backend"));
 	xo_emit("{:ip/%-15s/%s} {d:age/%s}{e:created/%ju}{e:owner/%s}\n",
@@ -258,10 +258,14 @@ cmd_list(int argc, char **argv)
 	return (ret == 0 ? 0 : failure());
 }
 
-/* Do op to every sandbox named; go on after a failure. */
+/*
+ * Do op to every sandbox named; go on after a failure.  With ${all}, one that
+ * is gone is as it should be.
+ */
 static int
-each(const char *op, char **ids, uint64_t grace)
+each(const char *op, char **ids, uint64_t grace, bool all)
 {
+	struct co_error e;
 	nvlist_t *nv;
 	int ret = 0;
 
@@ -269,8 +273,11 @@ each(const char *op, char **ids, uint64_t grace)
 		nv = request(op, *ids);
 		if (grace != UINT64_MAX)
 			nvlist_add_number(nv, "grace_ms", grace);
-		if (ask(nv, show_progress, NULL, NULL) != 0)
-			ret = failure();
+		if (ask_quietly(nv, show_progress, NULL, NULL, &e) == 0 ||
+		    (all && e.code == CO_ESANDBOX_NOTFOUND))
+			continue;
+		complain(*ids, &e);
+		ret = failure();
 	}
 	return (ret);
 }
@@ -281,7 +288,7 @@ simple(int argc, char **argv, const char *op)
 
 	if (argc < 2 || argv[1][0] == '-')
 		usage();
-	return (each(op, argv + 1, UINT64_MAX));
+	return (each(op, argv + 1, UINT64_MAX, false));
 }
 
 int
@@ -318,7 +325,7 @@ cmd_stop(int argc, char **argv)
 			usage();
 	if (optind == argc)
 		usage();
-	return (each("stop", argv + optind, grace));
+	return (each("stop", argv + optind, grace, false));
 }
 
 static void
@@ -360,13 +367,13 @@ cmd_destroy(int argc, char **argv)
 	if (all != (optind == argc))
 		usage();
 	if (!all)
-		return (each("destroy", argv + optind, grace));
+		return (each("destroy", argv + optind, grace, false));
 	list = calloc(1, sizeof(*list));
 	if (list == NULL)
 		fail("out of memory");
 	if (ask(request("list", NULL), collect, &list, NULL) != 0)
 		return (failure());
-	ret = each("destroy", list, grace);
+	ret = each("destroy", list, grace, true);
 	for (char **p = list; *p != NULL; p++)
 		free(*p);
 	free(list);

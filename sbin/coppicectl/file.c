@@ -485,6 +485,7 @@ static void
 download(struct copy *c, const char *from, const char *to)
 {
 	char *name = last(from), *path;
+	const char *kind;
 	mode_t mode = 0644;
 	struct stat st;
 	bool isdir;
@@ -495,7 +496,11 @@ download(struct copy *c, const char *from, const char *to)
 		free(name);
 		return;
 	}
-	isdir = strcmp(kind_of(c, from, &mode), "dir") == 0;
+	kind = kind_of(c, from, &mode);
+	if (*kind == '\0')
+		fail("%s: the sandbox has no such file, or not for this user",
+		    from);
+	isdir = strcmp(kind, "dir") == 0;
 	if (isdir && !c->recursive)
 		fail("%s is a folder; copy it by \"cp -r\"", from);
 	path = stat(to, &st) == 0 && S_ISDIR(st.st_mode) &&

@@ -265,6 +265,10 @@ travel(int argc, char **argv, const char *op, const char *opts)
 		nvlist_add_bool(r.request, "force", true);
 	if (relay(&r, &e) != 0) {
 		complain(r.id, &e);
+		if (e.code == CO_EUNDO_BARRIER && !force)
+			fprintf(stderr, "coppicectl: \"coppicectl diff\" "
+			    "shows the step, \"coppicectl undo -f\" "
+			    "overwrites what changed\n");
 		return (failure());
 	}
 	n = ctl_uint(r.answer, "steps", n);
