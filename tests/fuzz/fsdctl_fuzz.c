@@ -173,7 +173,7 @@ LLVMFuzzerInitialize(int *argc, char ***argv)
 	struct undo_options o = { .quiet_ms = 1, .ambient_ms = 1 };
 	char tree[sizeof(path) + 8];
 	struct co_error e;
-	int fd;
+	int fd = -1;
 
 	(void)argc;
 	(void)argv;
