@@ -22,7 +22,8 @@ finding_one(void *arg, const nvlist_t *nv)
 		*all = false;
 	xo_open_instance("finding");
 	xo_emit("{d:/%-4s}{en:ok/%s} {k:area/%-14s/%s} {k:name/%s}",
-	    ok ? "ok" : "BAD", ok ? "true" : "false", text(nv, "area"),
+	    !ok ? "BAD" : strcmp(text(nv, "health"), "warn") == 0 ? "warn" :
+	    "ok", ok ? "true" : "false", text(nv, "area"),
 	    text(nv, "name"));
 	if (*text(nv, "message") != '\0')
 		xo_emit("{P:\n\t\t    }{:message/%s}", text(nv, "message"));
