@@ -2,12 +2,13 @@
  * SPDX-License-Identifier: BSD-2-Clause
  *
  * The network on FreeBSD, with real jails, bridges, pairs and pf: who
- * reaches whom, host set-up and its revert, restarts.  The internet is a
- * vnet jail behind a pair of its own; the test needs a machine that has no
- * other use for pf, and says so by COPPICE_PF_TEST=yes.
+ * reaches whom, names, host set-up and its revert, restarts.  The host is a
+ * vnet jail, into which the test moves, with interfaces, routes and pf of
+ * its own; so are the sandboxes and the internet, behind a pair.
  */
 
 #include <sys/param.h>
+#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/jail.h>
 #include <sys/procctl.h>
@@ -115,8 +116,14 @@ run(int jid, char *out, size_t size, const char *prog, ...)
 	return (WIFEXITED(status) ? WEXITSTATUS(status) : -1);
 }
 
-#define	IFCONFIG(jid, ...) ATF_REQUIRE_EQ(0, run(jid, NULL, 0,		\
-	    "/sbin/ifconfig", __VA_ARGS__, NULL))
+/* The same where success matters: then its output does otherwise. */
+#define	RUN(jid, ...)	do {						\
+	static char said[65536];					\
+									\
+	ATF_REQUIRE_EQ_MSG(0, run(jid, said, sizeof(said),		\
+	    __VA_ARGS__, NULL), "%s", said);				\
+} while (0)
+#define	IFCONFIG(jid, ...) RUN(jid, "/sbin/ifconfig", __VA_ARGS__)
 
 /* In a child that serves: end with the test, and hold none of its files. */
 static void
@@ -256,6 +263,27 @@ sweep(void)
 	current = NULL;
 }
 
+/* Be the host: a jail with a network stack, and thus a pf, of its own. */
+static void
+become_host(void)
+{
+	static const char *const modules[] = { "pf", "if_bridge", "if_epair",
+	    "if_tuntap", "pflog" };
+	char name[64];
+	size_t i;
+
+	for (i = 0; i < nitems(modules); i++)
+		(void)run(0, NULL, 0, "/sbin/kldload", "-nq", modules[i],
+		    NULL);
+	if (access("/dev/pf", F_OK) != 0)
+		atf_tc_skip("pf is not in the kernel");
+	snprintf(name, sizeof(name), "coppice-test-host-%d", getpid());
+	ATF_REQUIRE_MSG(jail_setv(JAIL_CREATE | JAIL_ATTACH, "name", name,
+	    "path", "/", "vnet", "new", "children.max", "64",
+	    "allow.raw_sockets", NULL, NULL) > 0, "%s", jail_errmsg);
+	IFCONFIG(0, "lo0", "inet", "127.0.0.1/8", "up");
+}
+
 static void
 world_open(struct world *w, bool set_up)
 {
@@ -263,6 +291,7 @@ world_open(struct world *w, bool set_up)
 	char line[80], *nl;
 	pid_t pid;
 
+	become_host();
 	memset(w, 0, sizeof(*w));
 	current = w;
 	owner = getpid();
@@ -289,10 +318,8 @@ world_open(struct world *w, bool set_up)
 	IFCONFIG(w->inet, line, "inet", INET4B "/32", "alias");
 	IFCONFIG(w->inet, line, "inet6", INET6 "/64", "no_dad");
 	IFCONFIG(w->inet, "lo0", "inet", "127.0.0.1/8", "up");
-	ATF_REQUIRE_EQ(0, run(0, NULL, 0, "/sbin/route", "-q", "add",
-	    "default", INET4, NULL));
-	ATF_REQUIRE_EQ(0, run(0, NULL, 0, "/sbin/route", "-q", "-6", "add",
-	    "default", INET6, NULL));
+	RUN(0, "/sbin/route", "-q", "add", "default", INET4);
+	RUN(0, "/sbin/route", "-q", "-6", "add", "default", INET6);
 	net_conf_default(&w->conf);
 	w->helper[0] = self;
 	w->helper[1] = "net-helper";
@@ -441,16 +468,6 @@ ATF_TC_HEAD(name, tc)							\
 	atf_tc_set_md_var(tc, "timeout", "1800");			\
 }
 
-static void
-needs_leave(void)
-{
-	const char *s = getenv("COPPICE_PF_TEST");
-
-	if (s == NULL || strcmp(s, "yes") != 0)
-		atf_tc_skip("changes pf's rules; set COPPICE_PF_TEST=yes on a "
-		    "machine made for that");
-}
-
 /* Columns as on Linux: see matrix_test.c. */
 struct row {
 	const char	*policy;
@@ -481,7 +498,6 @@ ATF_TC_BODY(matrix, tc)
 	size_t i;
 	pid_t host;
 
-	needs_leave();
 	world_open(&w, true);
 	/* The host itself serves, at all its addresses. */
 	if ((host = fork()) == 0) {
@@ -536,7 +552,6 @@ ATF_TC_BODY(spoofing, tc)
 	struct world w;
 	struct box a, b;
 
-	needs_leave();
 	world_open(&w, true);
 	box_open(&w, &a, "mode open\n");
 	box_open(&w, &b, "mode open\n");
@@ -604,12 +619,10 @@ ATF_TC_BODY(setup, tc)
 	struct world w;
 	struct co_error e;
 
-	needs_leave();
 	world_open(&w, false);
 	put_conf(&w, mine);
-	ATF_REQUIRE_EQ(0, run(0, NULL, 0, "/sbin/pfctl", "-qf", w.pfconf,
-	    NULL));
-	ATF_REQUIRE_EQ(0, run(0, NULL, 0, "/sbin/pfctl", "-qe", NULL));
+	RUN(0, "/sbin/pfctl", "-qf", w.pfconf);
+	RUN(0, "/sbin/pfctl", "-qe");
 	ATF_REQUIRE_EQ(0, run(0, before, sizeof(before), "/sbin/pfctl", "-qs",
 	    "rules", NULL));
 	/* A change that fails its test leaves no trace. */
@@ -639,8 +652,7 @@ ATF_TC_BODY(setup, tc)
 	ATF_CHECK_STREQ(before, after);
 	/* A skipped uplink is found out. */
 	put_conf(&w, "set skip on uplink0\npass all\n");
-	ATF_REQUIRE_EQ(0, run(0, NULL, 0, "/sbin/pfctl", "-qf", w.pfconf,
-	    NULL));
+	RUN(0, "/sbin/pfctl", "-qf", w.pfconf);
 	ATF_CHECK_EQ(-1, net_setup(w.net, NULL, &e));
 	ATF_CHECK_MSG(strstr(e.message, "set skip on uplink0") != NULL, "%s",
 	    e.message);
@@ -679,7 +691,6 @@ ATF_TC_BODY(live_change, tc)
 	char c;
 	pid_t pid;
 
-	needs_leave();
 	world_open(&w, true);
 	box_open(&w, &a, "mode open\n");
 	ATF_REQUIRE_EQ(0, pipe(to));
@@ -749,7 +760,6 @@ ATF_TC_BODY(restart, tc)
 	char out[4096];
 	pid_t pid;
 
-	needs_leave();
 	world_open(&w, true);
 	box_open(&w, &a, "mode open\n");
 	box_open(&w, &b, "mode open\n");
@@ -809,6 +819,320 @@ ATF_TC_BODY(restart, tc)
 	world_close(&w);
 }
 
+/*
+ * The dead-man switch: the maker of a change, or the switch, is killed at
+ * every step; the operator's rules are then there without ours or with.
+ */
+static const char operators[] = "block in quick on uplink0 proto tcp to "
+    "port 23\npass all\n";
+
+static void
+await_switch(struct world *w)
+{
+	char path[128];
+	int fd, i;
+
+	snprintf(path, sizeof(path), "%s/change/lock", w->dir);
+	if ((fd = open(path, O_RDWR | O_CLOEXEC)) < 0)
+		return;
+	for (i = 0; i < 6000 && flock(fd, LOCK_EX | LOCK_NB) != 0; i++)
+		usleep(10000);
+	ATF_REQUIRE_MSG(i < 6000, "the dead-man switch does not end");
+	close(fd);
+}
+
+/* Whether the new rules are there; all of them are, or none. */
+static bool
+is_new(const char *when)
+{
+	static char rules[65536];
+	bool nat, filter;
+
+	ATF_REQUIRE_EQ(0, run(0, rules, sizeof(rules), "/sbin/pfctl", "-qs",
+	    "rules", NULL));
+	ATF_CHECK_MSG(strstr(rules, "telnet") != NULL ||
+	    strstr(rules, "port = 23") != NULL, "%s: %s", when, rules);
+	filter = strstr(rules, "anchor \"cube/*\"") != NULL;
+	ATF_REQUIRE_EQ(0, run(0, rules, sizeof(rules), "/sbin/pfctl", "-qs",
+	    "nat", NULL));
+	nat = strstr(rules, "nat-anchor \"cube/*\"") != NULL;
+	ATF_CHECK_EQ_MSG(nat, filter, "%s", when);
+	ATF_REQUIRE_EQ(0, run(0, rules, sizeof(rules), "/sbin/sysctl", "-n",
+	    "net.inet.ip.forwarding", NULL));
+	ATF_CHECK_EQ_MSG(filter ? '1' : '0', rules[0], "%s", when);
+	ATF_REQUIRE_EQ(0, run(0, rules, sizeof(rules), "/sbin/pfctl", "-qs",
+	    "info", NULL));
+	ATF_CHECK_MSG(strstr(rules, "Status: Enabled") != NULL, "%s", when);
+	return (filter);
+}
+
+static void
+operator_rules(struct world *w)
+{
+
+	put_conf(w, operators);
+	RUN(0, "/sbin/pfctl", "-qf", w->pfconf);
+	RUN(0, "/sbin/pfctl", "-qe");
+}
+
+HEAD(kill_change);
+ATF_TC_BODY(kill_change, tc)
+{
+	struct net *n;
+	struct world w;
+	struct co_error e;
+	int i, k, status, old = 0, new = 0;
+	bool killed;
+	char when[64];
+	pid_t pid;
+
+	world_open(&w, false);
+	operator_rules(&w);
+	for (i = 0; i < 2; i++) {
+		killed = true;
+		for (k = 1; killed && k < 60; k++) {
+			snprintf(when, sizeof(when), "%s killed at %d",
+			    i == 0 ? "setup" : "teardown", k);
+			if (i == 1)
+				ATF_REQUIRE_EQ_MSG(0, net_setup(w.net, NULL,
+				    &e), "%s: %s", when, e.message);
+			if ((pid = fork()) == 0) {
+				if (net_open(&w.conf, &n, &e) != 0)
+					_exit(50);
+				countdown = k;
+				_exit((i == 0 ? net_setup(n, NULL, &e) :
+				    net_teardown(n, &e)) == 0 ? 0 : 51);
+			}
+			waitpid(pid, &status, 0);
+			killed = WIFSIGNALED(status);
+			if (!killed)
+				ATF_CHECK_EQ_MSG(0, WEXITSTATUS(status), "%s",
+				    when);
+			await_switch(&w);
+			if (is_new(when))
+				new++;
+			else
+				old++;
+			ATF_REQUIRE_EQ_MSG(0, net_setup(w.net, NULL, &e),
+			    "%s: %s", when, e.message);
+			ATF_CHECK_MSG(is_new(when), "%s", when);
+			{
+				struct net_report rep;
+
+				ATF_REQUIRE_EQ_MSG(0, net_reconcile(w.net,
+				    NULL, 0, &rep, &e), "%s: %s", when,
+				    e.message);
+			}
+			ATF_REQUIRE_EQ_MSG(0, net_teardown(w.net, &e),
+			    "%s: %s", when, e.message);
+			ATF_CHECK_MSG(!is_new(when), "%s", when);
+			expect_conf(&w, operators);
+		}
+	}
+	ATF_CHECK_MSG(old >= 8 && new >= 4, "%d %d", old, new);
+	world_close(&w);
+}
+
+static int
+suicide(struct net *n, void *arg, struct co_error *e)
+{
+
+	(void)n;
+	(void)arg;
+	(void)e;
+	kill(getpid(), SIGKILL);
+	return (-1);
+}
+
+/* The maker is killed, and then the switch while it reverts. */
+HEAD(kill_switch);
+ATF_TC_BODY(kill_switch, tc)
+{
+	struct net_setup s = { .probe = suicide };
+	const char *frail[] = { self, "frail-helper", NULL, NULL };
+	char number[8], when[64];
+	struct net_deadman *d;
+	struct net *n;
+	struct world w;
+	struct co_error e;
+	int k, pending = 0;
+	pid_t pid;
+
+	world_open(&w, false);
+	operator_rules(&w);
+	frail[2] = number;
+	for (k = 1; k <= 7; k++) {
+		snprintf(number, sizeof(number), "%d", k);
+		snprintf(when, sizeof(when), "switch killed at %d", k);
+		if ((pid = fork()) == 0) {
+			w.conf.helper = frail;
+			if (net_open(&w.conf, &n, &e) == 0)
+				(void)net_setup(n, &s, &e);
+			_exit(1);
+		}
+		waitpid(pid, NULL, 0);
+		await_switch(&w);
+		pending += net_deadman_pending(w.net, &e) == 1;
+		ATF_REQUIRE_EQ_MSG(0, net_deadman_open(w.net, &d, &e),
+		    "%s: %s", when, e.message);
+		net_deadman_close(d);
+		ATF_CHECK_MSG(!is_new(when), "%s", when);
+		expect_conf(&w, operators);
+	}
+	ATF_CHECK_MSG(pending >= 3, "%d", pending);
+	world_close(&w);
+}
+
+/*
+ * Names: a real local_unbound with our fragment behind the relay, and
+ * another one that plays the internet.
+ */
+static const char unbound[] = "/usr/sbin/local-unbound";
+
+static void
+put_file(struct world *w, const char *name, const char *text)
+{
+	struct co_error e;
+	int fd = open(w->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	ATF_REQUIRE_EQ(0, co_file_replace(fd, name, text, strlen(text), 0644,
+	    &e));
+	close(fd);
+}
+
+static void
+unbound_start(struct world *w, int jid, const char *conf)
+{
+	char path[160];
+	pid_t pid;
+	int i;
+
+	snprintf(path, sizeof(path), "%s/%s", w->dir, conf);
+	RUN(0, "/usr/sbin/local-unbound-checkconf", path);
+	if ((pid = fork()) == 0) {
+		servant();
+		closefrom(3);
+		if (jid > 0 && jail_attach(jid) != 0)
+			_exit(99);
+		execl(unbound, unbound, "-d", "-c", path, NULL);
+		_exit(97);
+	}
+	w->pids[w->npids++] = pid;
+	for (i = 0; i < 600; i++) {
+		if (run(jid, NULL, 0, "/usr/bin/drill", "-Q", "@127.0.0.1",
+		    "-p", "5399", "up.example", NULL) == 0)
+			return;
+		ATF_REQUIRE_EQ_MSG(0, waitpid(pid, NULL, WNOHANG),
+		    "unbound ended");
+		usleep(100000);
+	}
+	ATF_REQUIRE_MSG(false, "unbound does not answer");
+}
+
+/* Ask from a sandbox while the relay is served; what drill(1) says. */
+static char *
+ask(struct world *w, struct box *b, const char *name, const char *type)
+{
+	static char out[16384];
+	struct co_error e;
+	int fd[2], status;
+	size_t len = 0;
+	ssize_t n;
+	pid_t pid;
+
+	ATF_REQUIRE_EQ(0, pipe(fd));
+	if ((pid = fork()) == 0) {
+		int r = run(b->jid, out, sizeof(out), "/usr/bin/drill",
+		    "@10.78.0.1", name, type, NULL);
+
+		(void)!write(fd[1], out, strlen(out));
+		_exit(r);
+	}
+	close(fd[1]);
+	while (waitpid(pid, &status, WNOHANG) == 0) {
+		ATF_REQUIRE_EQ_MSG(0, net_dns_dispatch(w->net, &e), "%s",
+		    e.message);
+		usleep(5000);
+	}
+	while ((n = read(fd[0], out + len, sizeof(out) - len - 1)) > 0)
+		len += (size_t)n;
+	out[len] = '\0';
+	close(fd[0]);
+	return (out);
+}
+
+#define	SAYS(w, b, name, type, word) do {				\
+	char *said = ask(w, b, name, type);				\
+									\
+	ATF_CHECK_MSG(strstr(said, word) != NULL, "%s %s: %s", name,	\
+	    type, said);						\
+} while (0)
+
+static const char common[] = "server:\n\tusername: \"\"\n\tchroot: \"\"\n"
+    "\tpidfile: \"\"\n\tuse-syslog: no\n\tdo-daemonize: no\n"
+    "\tmodule-config: \"iterator\"\n\tnum-threads: 1\n"
+    "\tinterface: 127.0.0.1@5399\n\tlocal-data: \"up.example. A 192.0.2.1\""
+    "\n";
+
+static void
+names_open(struct world *w)
+{
+	char text[4096], *fragment;
+	struct co_error e;
+
+	snprintf(text, sizeof(text), "%s\tinterface: " INET4 "\n"
+	    "\taccess-control: 0.0.0.0/0 allow\n"
+	    "\tlocal-zone: \".\" static\n"
+	    "\tlocal-data: \"good.example. 2 A " INET4 "\"\n"
+	    "\tlocal-data: \"good.example. 60 AAAA " INET6 "\"\n"
+	    "\tlocal-data: \"other.example. 60 A " INET4B "\"\n"
+	    "\tlocal-data: \"rebind.example. 60 A 192.168.7.2\"\n", common);
+	put_file(w, "inet.conf", text);
+	unbound_start(w, w->inet, "inet.conf");
+	w->conf.forwarders = INET4;
+	ATF_REQUIRE((fragment = net_render_unbound(&w->conf, "")) != NULL);
+	snprintf(text, sizeof(text), "%s%s", common, fragment);
+	free(fragment);
+	put_file(w, "host.conf", text);
+	unbound_start(w, 0, "host.conf");
+	w->net->conf.dns_floor_ms = 1000;
+	ATF_REQUIRE_EQ_MSG(0, net_dns_start(w->net, &e), "%s", e.message);
+}
+
+HEAD(names);
+ATF_TC_BODY(names, tc)
+{
+	struct world w;
+	struct box a, b;
+
+	if (access(unbound, X_OK) != 0)
+		atf_tc_skip("no local-unbound");
+	world_open(&w, true);
+	names_open(&w);
+	box_open(&w, &a, "mode allowlist\nallow good.example:8080/tcp\n");
+	box_open(&w, &b, "mode airgap\n");
+	SAYS(&w, &b, "good.example", "A", "NXDOMAIN");
+	SAYS(&w, &b, "gateway.internal", "A", "10.78.0.1");
+	SAYS(&w, &a, "other.example", "A", "NXDOMAIN");
+	SAYS(&w, &a, "good.example", "NULL", "REFUSED");
+	/* A name opens the way, for its time (two seconds). */
+	ATF_CHECK(!probe(a.jid, TCP, INET4, PORT));
+	SAYS(&w, &a, "good.example", "A", INET4);
+	ATF_CHECK(probe(a.jid, TCP, INET4, PORT));
+	ATF_CHECK(!probe(a.jid, TCP, INET4, PORT2));
+	sleep(4);
+	ATF_CHECK(!probe(a.jid, TCP, INET4, PORT));
+	SAYS(&w, &a, "good.example", "AAAA", INET6);
+	ATF_CHECK(probe(a.jid, TCP, INET6, PORT));
+	/* And a change of policy is one of names, too. */
+	box_set(&w, &b, "mode open\n");
+	SAYS(&w, &b, "other.example", "A", INET4B);
+	ATF_CHECK(strstr(ask(&w, &b, "rebind.example", "A"), "192.168.7.2") ==
+	    NULL);
+	net_dns_stop(w.net);
+	world_close(&w);
+}
+
 HEAD(churn);
 ATF_TC_BODY(churn, tc)
 {
@@ -821,7 +1145,6 @@ ATF_TC_BODY(churn, tc)
 	char id[CO_IDSIZE], out[65536];
 	int i;
 
-	needs_leave();
 	world_open(&w, true);
 	a.jid = jail_start(&w, idle, &a.pid);
 	for (i = 0; i < 20; i++) {
@@ -863,6 +1186,9 @@ add(atf_tp_t *tp)
 	ATF_TP_ADD_TC(tp, setup);
 	ATF_TP_ADD_TC(tp, live_change);
 	ATF_TP_ADD_TC(tp, restart);
+	ATF_TP_ADD_TC(tp, kill_change);
+	ATF_TP_ADD_TC(tp, kill_switch);
+	ATF_TP_ADD_TC(tp, names);
 	ATF_TP_ADD_TC(tp, churn);
 	return (atf_no_error());
 }
@@ -873,6 +1199,10 @@ main(int argc, char **argv)
 
 	if (argc > 1 && strcmp(argv[1], "net-helper") == 0)
 		return (net_helper_main(argc - 2, argv + 2));
+	if (argc > 3 && strcmp(argv[1], "frail-helper") == 0) {
+		countdown = atoi(argv[2]);
+		return (net_helper_main(argc - 3, argv + 3));
+	}
 	if (realpath(argv[0], self) == NULL)
 		snprintf(self, sizeof(self), "%s", argv[0]);
 	return (atf_tp_main(argc, argv, add));
