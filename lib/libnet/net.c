@@ -246,6 +246,16 @@ net_lease_fill(const struct net *n, struct net_lease *l, const char *id,
 
 /* An address nobody has, as far as the pool and the wire know. */
 static int
+address_busy(const struct net_attach *a, struct co_error *e)
+{
+	char s[NET_ADDRSTR];
+
+	net_addr_print(a->want, s);
+	return (co_error_set(e, CO_ENET_INUSE, s,
+	    "%s is in use by somebody else; let the pool choose one", s));
+}
+
+static int
 attach_address(struct net *n, const struct net_attach *a, uint32_t *host,
     struct co_error *e)
 {
@@ -258,6 +268,8 @@ attach_address(struct net *n, const struct net_attach *a, uint32_t *host,
 			    "an IPv4 address must be asked for"));
 		*host = net_addr4_get(a->want);
 		net_reaper_collect(n->reaper, n->pool, true);
+		if (net_links_busy(n->links, a->kind, a->want))
+			return (address_busy(a, e));
 		return (net_pool_take(pool, *host, e));
 	}
 	net_reaper_collect(n->reaper, n->pool, false);

@@ -427,6 +427,25 @@ busy_one(void *arg, const struct neighbour *n)
 	return (0);
 }
 
+/* Whether the host itself has this address, on whatever interface. */
+static bool
+busy_here(const struct net_addr *a)
+{
+	const struct sockaddr_in *in;
+	struct ifaddrs *list, *i;
+	bool busy = false;
+
+	if (getifaddrs(&list) != 0)
+		return (false);
+	for (i = list; i != NULL && !busy; i = i->ifa_next) {
+		in = (const void *)i->ifa_addr;
+		busy = in != NULL && in->sin_family == AF_INET &&
+		    memcmp(&in->sin_addr, a->b, 4) == 0;
+	}
+	freeifaddrs(list);
+	return (busy);
+}
+
 /* Whether somebody has been heard on the bridge with this address. */
 bool
 net_links_busy(struct net_links *k, enum net_kind kind,
@@ -434,6 +453,8 @@ net_links_busy(struct net_links *k, enum net_kind kind,
 {
 	struct busy b = { a, if_nametoindex(k->range[kind].bridge), false };
 
+	if (busy_here(a))
+		return (true);
 	return (b.index != 0 && neighbours(busy_one, &b) == 0 && b.found);
 }
 

@@ -374,6 +374,34 @@ busy_cb(const struct nlmsghdr *h, void *arg)
 	return (MNL_CB_STOP);
 }
 
+static int
+local_cb(const struct nlmsghdr *h, void *arg)
+{
+	const struct rtmsg *rt = mnl_nlmsg_get_payload(h);
+
+	if (rt->rtm_type == RTN_LOCAL)
+		*(bool *)arg = true;
+	return (MNL_CB_STOP);
+}
+
+/* Whether the host itself has this address, on whatever interface. */
+static bool
+busy_here(struct net_links *k, const struct net_addr *a)
+{
+	struct nlmsghdr *h;
+	struct rtmsg *rt;
+	bool busy = false;
+
+	net_nl_begin(k->nl);
+	h = net_nl_msg(k->nl, RTM_GETROUTE, 0);
+	rt = mnl_nlmsg_put_extra_header(h, sizeof(*rt));
+	rt->rtm_family = AF_INET;
+	rt->rtm_dst_len = 32;
+	mnl_attr_put(h, RTA_DST, 4, a->b);
+	net_nl_end(k->nl, h);
+	return (net_nl_query(k->nl, local_cb, &busy) == 0 && busy);
+}
+
 /* Whether somebody has been heard on the bridge with this address. */
 bool
 net_links_busy(struct net_links *k, enum net_kind kind,
@@ -383,6 +411,8 @@ net_links_busy(struct net_links *k, enum net_kind kind,
 	struct ndmsg *nd;
 	bool busy = false;
 
+	if (busy_here(k, a))
+		return (true);
 	net_nl_begin(k->nl);
 	h = net_nl_msg(k->nl, RTM_GETNEIGH, 0);
 	nd = mnl_nlmsg_put_extra_header(h, sizeof(*nd));

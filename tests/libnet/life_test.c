@@ -181,7 +181,32 @@ ATF_TC_BODY(quarantine, tc)
 	ATF_CHECK_EQ(0, net_addr_cmp(&first, &a.lease.addr));
 	w_unbox(&w, &a);
 	net_settle(n);
-	/* An address that somebody has been heard with is passed over. */
+	/* One that the host itself has is passed over, also if wanted. */
+	ATF_REQUIRE_EQ(0, w_run(&w, w.home, out, sizeof(out), "ip", "addr",
+	    "add", "10.78.0.10/32", "dev", "lo", NULL));
+	sleep(3);
+	{
+		struct net_policy *p = w_policy("mode open\n");
+		struct net_attach at = { .id = a.id, .policy = p,
+		    .want = &first };
+		struct net_lease l;
+
+		ATF_REQUIRE_EQ(-1, net_attach(n, &at, &l, &e));
+		ATF_CHECK_EQ(CO_ENET_INUSE, e.code);
+		at.want = NULL;
+		ATF_REQUIRE_EQ(-1, net_attach(n, &at, &l, &e));
+		ATF_CHECK_MSG(strstr(e.message, "1 used by others") != NULL,
+		    "%s", e.message);
+		net_policy_free(p);
+	}
+	ATF_REQUIRE_EQ(0, w_run(&w, w.home, out, sizeof(out), "ip", "addr",
+	    "del", "10.78.0.10/32", "dev", "lo", NULL));
+	{
+		struct net_report rep;
+
+		ATF_REQUIRE_EQ(0, net_reconcile(n, NULL, 0, &rep, &e));
+	}
+	/* So is an address that somebody has been heard with. */
 	ATF_REQUIRE_EQ(0, w_run(&w, w.home, out, sizeof(out), "ip", "neigh",
 	    "add", "10.78.0.10", "lladdr", "02:00:00:00:00:05", "dev",
 	    "coppicenet0", "nud", "permanent", NULL));
