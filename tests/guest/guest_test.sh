@@ -103,7 +103,8 @@ order() {
 	[ "$(tail -n 1 "out.$1")" = ok ] || atf_fail "$2: $(cat "out.$1")"
 }
 
-# boot kind ...: with the folders of these servers.
+# boot kind ...: with the folders of these servers; that by 9P behind a port,
+# or with "tcp" behind an address.
 boot() {
 	set -- "$@" end
 	while [ "$1" != end ]; do
@@ -112,6 +113,9 @@ boot() {
 			    vhost-user-fs-pci,chardev=v,tag=folder ;;
 		9)	set -- "$@" -chardev socket,id=p9,path=9.sock -device \
 			    virtserialport,chardev=p9,name=folder ;;
+		tcp)	set -- "$@" -netdev "user,id=n,restrict=on,\
+guestfwd=tcp:10.0.2.100:564-unix:$PWD/9.sock" -device \
+			    virtio-net-pci,netdev=n ;;
 		esac
 		shift
 	done
@@ -142,6 +146,9 @@ mount_v="mkdir -p /mnt/v && mount -t virtiofs folder /mnt/v"
 mount_9="mkdir -p /mnt/9 && port=\$(grep -lx folder \
 /sys/class/virtio-ports/*/name) && port=\${port%/name} && \
 guest_mount9p /dev/\${port##*/} /mnt/9"
+mount_tcp="mkdir -p /mnt/9 && ifconfig eth0 10.0.2.15 netmask 255.255.255.0 \
+up && mount -t 9p -o trans=tcp,version=9p2000.L,cache=none,access=client,\
+posixacl,msize=131072 10.0.2.100 /mnt/9"
 
 power_off() {
 	"$here/guest_run" -t 300 -p shim.sock
@@ -215,8 +222,8 @@ posix_9p_head() {
 posix_9p_body() {
 	make_initrd
 	serve 9
-	boot 9
-	guest "$mount_9" || atf_fail "not mounted"
+	boot tcp
+	guest "$mount_tcp" || atf_fail "not mounted"
 	compare 9 "$p9_kernel"
 	power_off
 	finish
