@@ -23,8 +23,8 @@
 
 #define	WAIT_MS	10000
 
-static int
-make_places(struct mount *m, const char *base, const char *name)
+int
+mount_places(struct mount *m, const char *base, const char *name)
 {
 	memset(m, 0, sizeof(*m));
 	m->pid = -1;
@@ -37,20 +37,48 @@ make_places(struct mount *m, const char *base, const char *name)
 	return (0);
 }
 
-static int
-spawn(struct mount *m, const char *const argv[], const char *log)
+pid_t
+mount_run(const char *const argv[], const char *log)
 {
+	pid_t pid;
 	int fd;
 
-	if ((m->pid = fork()) == -1)
-		return (-1);
-	if (m->pid != 0)
-		return (0);
+	if ((pid = fork()) != 0)
+		return (pid);
 	fd = open(log, O_WRONLY | O_CREAT | O_APPEND, 0600);
 	if (fd != -1)
 		(void)dup2(fd, STDERR_FILENO);
 	(void)execvp(argv[0], (char *const *)(uintptr_t)argv);
 	_exit(127);
+}
+
+static int
+spawn(struct mount *m, const char *base, const char *const argv[])
+{
+	char log[PATH_MAX];
+
+	(void)snprintf(log, sizeof(log), "%s/log", base);
+	return ((m->pid = mount_run(argv, log)) == -1 ? -1 : 0);
+}
+
+int
+mount_spawn(struct mount *m, const char *base, const char *const argv[],
+    const char *sock)
+{
+	co_moment end;
+
+	if (spawn(m, base, argv) == -1)
+		return (-1);
+	for (end = co_after(WAIT_MS); co_left(end) > 0; (void)usleep(20000)) {
+		if (access(sock, F_OK) == 0)
+			return (0);
+		if (waitpid(m->pid, NULL, WNOHANG) == m->pid) {
+			m->pid = -1;
+			break;
+		}
+	}
+	warnx("%s: not served", sock);
+	return (-1);
 }
 
 /* It is mounted when it is on another device than its parent. */
@@ -71,27 +99,23 @@ wait_mounted(struct mount *m)
 	return (-1);
 }
 
-int
-mount_ours(struct mount *m, const char *base, const char *name, bool undo,
-    const char *options)
+/* The server itself, with its control socket, and a store if asked for. */
+static int
+serve(struct mount *m, const char *base, const char *name, const char *how,
+    bool undo, const char *options)
 {
-	char log[PATH_MAX], sock[PATH_MAX], store[PATH_MAX];
-	char target[PATH_MAX + 8];
+	char sock[PATH_MAX], store[PATH_MAX];
 	const char *argv[] = { FSD, "-f", "-l", "warn", "-r", m->dir, "-t",
-	    target, "-o", options, "-c", sock, NULL, NULL, NULL };
+	    how, "-o", options, "-c", sock, NULL, NULL, NULL };
 	struct co_error e;
 
-	if (make_places(m, base, name) == -1)
-		return (-1);
-	(void)snprintf(target, sizeof(target), "fuse:%s", m->at);
 	(void)snprintf(sock, sizeof(sock), "%s/%s.sock", base, name);
 	(void)snprintf(store, sizeof(store), "%s/%s.undo", base, name);
-	(void)snprintf(log, sizeof(log), "%s/log", base);
 	if (undo) {
 		argv[12] = "-u";
 		argv[13] = store;
 	}
-	if (spawn(m, argv, log) == -1 || wait_mounted(m) == -1)
+	if (mount_spawn(m, base, argv, sock) == -1)
 		return (-1);
 	if (undo && ctl_connect(sock, &m->ctl, &e) == -1) {
 		warnx("%s", e.message);
@@ -101,15 +125,35 @@ mount_ours(struct mount *m, const char *base, const char *name, bool undo,
 }
 
 int
+mount_ours(struct mount *m, const char *base, const char *name, bool undo,
+    const char *options)
+{
+	char how[PATH_MAX + 8];
+
+	if (mount_places(m, base, name) == -1)
+		return (-1);
+	(void)snprintf(how, sizeof(how), "fuse:%s", m->at);
+	if (serve(m, base, name, how, undo, options) == -1)
+		return (-1);
+	return (wait_mounted(m));
+}
+
+int
+mount_serve(struct mount *m, const char *base, const char *name,
+    const char *kind, const char *sock, const char *options)
+{
+	char how[PATH_MAX + 16];
+
+	(void)snprintf(how, sizeof(how), "%s%s", kind, sock);
+	return (serve(m, base, name, how, true, options));
+}
+
+int
 mount_bindfs(struct mount *m, const char *base, const char *name)
 {
 	const char *argv[] = { "bindfs", "-f", m->dir, m->at, NULL };
-	char log[PATH_MAX];
 
-	if (make_places(m, base, name) == -1)
-		return (-1);
-	(void)snprintf(log, sizeof(log), "%s/log", base);
-	if (spawn(m, argv, log) == -1)
+	if (mount_places(m, base, name) == -1 || spawn(m, base, argv) == -1)
 		return (-1);
 	return (wait_mounted(m));
 }

@@ -37,6 +37,24 @@ int mount_ours(struct mount *, const char *, const char *, bool,
  */
 int mount_bindfs(struct mount *, const char *, const char *);
 
+/**
+ * mount_serve(m, base, name, kind, sock, options):
+ * Serve ${m}, whose places are made, by coppicefsd with a store at ${sock},
+ * by the transport ${kind}, such as "vhost:".
+ */
+int mount_serve(struct mount *, const char *, const char *, const char *,
+    const char *, const char *);
+
+/* Make the folder and where it is to be mounted. */
+int mount_places(struct mount *, const char *, const char *);
+
+/* Run another server, and wait until its socket is there. */
+int mount_spawn(struct mount *, const char *, const char *const [],
+    const char *);
+
+/* Run a program; what it says goes to the file. */
+pid_t mount_run(const char *const [], const char *);
+
 /* A measured run is one step; its history is thrown away afterwards. */
 int mount_begin(struct mount *);
 int mount_end(struct mount *);

@@ -3,7 +3,9 @@
  *
  * The shared folder: coppicefsd by /dev/fuse with undo on against bindfs(1)
  * beside it, by what is done in a second; and undo on against off, by time.
- * Runs as root, in the folder given (default: here).
+ * Then in a virtual machine, by vhost-user against QEMU's virtiofsd, and by
+ * 9P against diod(8), both over TCP, and against what QEMU has built in.
+ * Runs as root, in the folder given (default: /var/tmp).
  */
 
 #include <sys/stat.h>
@@ -19,12 +21,16 @@
 #include <coppice.h>
 
 #include "load.h"
+#include "machine.h"
 #include "mounts.h"
 
 /* As much memory of the client's kernel as bindfs asks for. */
 #define	OPTIONS	"cache=auto,step=64g,log=128g,steps=1000"
 
 static struct mount on, off, peer;
+static struct mount guest[M_MAX];
+static int booted;		/* -1: it failed */
+static bool has_big[M_MAX];
 static char base[PATH_MAX];
 static char archive[PATH_MAX + 16];
 static unsigned int files = 10000, blocks = 20000;
@@ -141,6 +147,86 @@ ROW(sequential_read)
 ROW(random_read)
 ROW(rewrite)
 
+/* In the machine, which is started by the first row that needs it. */
+struct job {
+	const char	*load;
+	unsigned int	 n;
+	size_t		 size;
+	int		 ours;
+	int		 theirs;
+};
+
+static double
+in_guest(const struct job *j, int which)
+{
+	struct mount *m = &guest[which];
+	double t;
+
+	if (booted == 0)
+		booted = machine_start(base, guest) == 0 && machine_load(
+		    "archive", "/tmp", files / 10, 0) >= 0 ? 1 : -1;
+	if (booted == -1)
+		return (-1);
+	if (j->size != 0 && !has_big[which] && load_big(m->dir, j->size) == -1)
+		return (-1);
+	has_big[which] = has_big[which] || j->size != 0;
+	if (mount_begin(m) == -1)
+		return (-1);
+	t = machine_load(j->load, m->at, j->n, j->size);
+	return (mount_end(m) == -1 ? -1 : result(t));
+}
+
+static double
+guest_ours(void *arg)
+{
+	const struct job *j = arg;
+
+	return (in_guest(j, j->ours));
+}
+
+static double
+guest_theirs(void *arg)
+{
+	const struct job *j = arg;
+
+	return (in_guest(j, j->theirs));
+}
+
+static void
+guest_rows(struct bench *b)
+{
+	static const struct {
+		const char	*name, *peer;
+		int		 ours, theirs;
+	} pairs[] = {
+		{ "vhost-user", "virtiofsd", M_VHOST, M_VIRTIOFSD },
+		{ "9P", "diod", M_NINE, M_DIOD },
+		{ "9P", "virtio-9p", M_NINE, M_VIRTIO9P },
+	};
+	const struct job loads[] = {
+		{ .load = "storm", .n = files / 20 },
+		{ .load = "untar" },
+		{ .load = "read", .size = size / 16 },
+		{ .load = "write", .size = size / 16 },
+		{ .load = "random", .n = blocks / 10, .size = size / 16 },
+	};
+	static char what[sizeof(pairs) / sizeof(pairs[0])][sizeof(loads) /
+	    sizeof(loads[0])][64];
+	struct job j;
+	size_t i, k;
+
+	for (i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++)
+		for (k = 0; k < sizeof(loads) / sizeof(loads[0]); k++) {
+			j = loads[k];
+			j.ours = pairs[i].ours;
+			j.theirs = pairs[i].theirs;
+			(void)snprintf(what[i][k], sizeof(what[i][k]),
+			    "%s: %s, per second", pairs[i].name, j.load);
+			bench_ratio(b, what[i][k], pairs[i].peer, BENCH_ATLEAST, 1,
+			    guest_ours, guest_theirs, &j);
+		}
+}
+
 static int
 prepare(void)
 {
@@ -208,8 +294,12 @@ main(int argc, char *argv[])
 	    argv[1] : "/var/tmp");
 	if (mkdtemp(base) == NULL)
 		err(2, "%s", base);
-	if ((ready = prepare() == 0))
+	if ((ready = prepare() == 0)) {
 		rows(b);
+		over = false;
+		guest_rows(b);
+	}
+	machine_stop(guest);
 	mount_close(&on);
 	mount_close(&off);
 	mount_close(&peer);
