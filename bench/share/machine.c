@@ -282,23 +282,24 @@ boot(const char *base, const char *kernel)
 int
 machine_start(const char *base, struct mount *m)
 {
-	static const char nine[] = "version=9p2000.L,cache=none,access=client,"
-	    "uname=root,msize=131072";
+	static const char nine[] = "version=9p2000.L,cache=none,"
+	    "access=client,uname=root,msize=131072";
 	char kernel[PATH_MAX], modules[PATH_MAX], text[2 * PATH_MAX];
 
 	if (find_kernel(kernel, modules, sizeof(kernel)) == -1 ||
 	    make_initrd(base, modules) == -1 || serve(base, m) == -1 ||
 	    boot(base, kernel) == -1)
 		return (-1);
-	(void)snprintf(text, sizeof(text), "set -e; busybox --install -s /bin;"
+	(void)snprintf(text, sizeof(text),
+	    "set -e; busybox --install -s /bin;"
 	    "cd /mnt; mkdir vhost virtiofsd nine diod virtio9p;"
 	    "ifconfig eth0 10.0.2.15 netmask 255.255.255.0 up;"
 	    "mount -t virtiofs vhost vhost;"
 	    "mount -t virtiofs virtiofsd virtiofsd;"
 	    "mount -t 9p -o trans=virtio,%s virtio9p virtio9p;"
 	    "mount -t 9p -o trans=tcp,%s 10.0.2.100 nine;"
-	    "mount -t 9p -o trans=tcp,port=565,%s,aname=%s 10.0.2.101 diod", nine,
-	    nine, nine, m[M_DIOD].dir);
+	    "mount -t 9p -o trans=tcp,port=565,%s,aname=%s 10.0.2.101 diod",
+	    nine, nine, nine, m[M_DIOD].dir);
 	return (command(text));
 }
 

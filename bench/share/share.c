@@ -222,8 +222,8 @@ guest_rows(struct bench *b)
 			j.theirs = pairs[i].theirs;
 			(void)snprintf(what[i][k], sizeof(what[i][k]),
 			    "%s: %s, per second", pairs[i].name, j.load);
-			bench_ratio(b, what[i][k], pairs[i].peer, BENCH_ATLEAST, 1,
-			    guest_ours, guest_theirs, &j);
+			bench_ratio(b, what[i][k], pairs[i].peer,
+			    BENCH_ATLEAST, 1, guest_ours, guest_theirs, &j);
 		}
 }
 
