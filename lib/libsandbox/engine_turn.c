@@ -34,9 +34,8 @@ turn_cancel(struct engine_call *c)
 
 /* Those that wait for what will not come. */
 static void
-turn_refuse(struct turn *t)
+turn_refuse(struct sandbox *sb, struct turn *t)
 {
-	struct sandbox *sb = t->sb;
 	struct engine_call *c = t->call;
 	struct co_error e;
 
@@ -58,7 +57,7 @@ turn_next(struct sandbox *sb)
 
 	while ((t = STAILQ_FIRST(&sb->turns)) != NULL && !t->begun &&
 	    (sb->gone || sb->en->closing))
-		turn_refuse(t);
+		turn_refuse(sb, t);
 	if (t == NULL && sb->gone)
 		box_free(sb);
 	if (t == NULL || t->begun)

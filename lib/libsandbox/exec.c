@@ -475,6 +475,8 @@ commands_lost(struct sandbox *sb, const struct co_error *e)
 
 	sb->step_state = STEP_NONE;
 	while ((cmd = LIST_FIRST(&sb->commands)) != NULL) {
+		/* The one that failed is not in the list any more. */
+		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc) */
 		cmd->in_step = false;
 		command_failed(cmd, e);
 	}

@@ -176,14 +176,16 @@ barrier_load(struct undo *u)
 void
 barrier_prune(struct undo *u)
 {
-	struct stamp *s;
+	struct stamp *next, *s;
 	struct step *first;
 	bool any;
 
-	first = TAILQ_FIRST(&u->steps);
+	if ((first = TAILQ_FIRST(&u->steps)) == NULL)
+		return;
 	any = false;
-	while ((s = TAILQ_FIRST(&u->stamps)) != NULL && first != NULL &&
-	    s->after < first->a.seq) {
+	for (s = TAILQ_FIRST(&u->stamps); s != NULL &&
+	    s->after < first->a.seq; s = next) {
+		next = TAILQ_NEXT(s, link);
 		TAILQ_REMOVE(&u->stamps, s, link);
 		stamp_free(s);
 		any = true;

@@ -504,7 +504,7 @@ same_kind(mode_t a, mode_t b)
 static void
 merge(struct changes *c)
 {
-	struct change *a, *b;
+	struct change *a, *b, old;
 	size_t i, n;
 
 	for (i = n = 0; i < c->n; i++) {
@@ -517,14 +517,15 @@ merge(struct changes *c)
 			c->v[n++] = *b;
 			continue;
 		}
-		b->change = UNDO_MODIFIED;
-		b->had = true;
-		b->before = a->before;
-		b->mode = a->mode;
-		b->pre = a->pre;
-		b->type = b->type == 0 ? a->type : b->type;
-		change_free(a);
+		old = *a;
 		*a = *b;
+		a->change = UNDO_MODIFIED;
+		a->had = true;
+		a->before = old.before;
+		a->mode = old.mode;
+		a->pre = old.pre;
+		a->type = a->type == 0 ? old.type : a->type;
+		change_free(&old);
 	}
 	c->n = n;
 }

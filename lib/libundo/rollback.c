@@ -142,6 +142,8 @@ play_step(struct undo *u, struct step *s, struct wal *k, struct apply *a)
 			if (error == 0)
 				error = apply_run(a);
 			sys_close(a->ofd);
+			a->ofd = -1;
+			a->j = NULL;
 		}
 		journal_close(&j);
 	}
@@ -409,8 +411,10 @@ redo(struct undo *u, unsigned int n, undo_progress_fn *progress, void *arg,
 		return (version_error(u, e));
 	if (step_settle(u, e) != 0)
 		return (-1);
+	(void)pthread_mutex_lock(&u->lock);
 	if (u->doomed)
 		(void)store_drop_redo(u);
+	(void)pthread_mutex_unlock(&u->lock);
 	i = 0;
 	error = 0;
 	TAILQ_FOREACH(s, &u->redo, link) {
