@@ -52,7 +52,7 @@ flight_wait(struct undo *u)
 				return (error);
 		} else if (step_due(u)) {
 			(void)pthread_mutex_unlock(&u->lock);
-			(void)undo_tick(u);
+			step_finish_due(u);
 			(void)pthread_mutex_lock(&u->lock);
 		} else if (u->denied) {
 			return (EPERM);

@@ -25,12 +25,21 @@
 #define	BLOCK		4096
 
 struct packer {
+	struct undo	*u;
 	ZSTD_CCtx	*z;
 	uint8_t		*out;
 	size_t		 outsize;
 	int		 fd;
 	off_t		 off;
 };
+
+/* Does somebody wait for what tick has to do?  Then another time. */
+bool
+pack_yields(struct undo *u)
+{
+
+	return ((atomic_load(&u->gate) & (GATE_ENDED | GATE_GUARD)) != 0);
+}
 
 static int
 pack_write(struct packer *p, const void *data, size_t len,
@@ -65,6 +74,8 @@ pack_run(struct packer *p, int fd, off_t start, off_t end, uint8_t *buf)
 	put64(head + 8, (uint64_t)(end - start));
 	error = pack_write(p, head, sizeof(head), ZSTD_e_continue);
 	for (; error == 0 && start < end; start += (off_t)want) {
+		if (pack_yields(p->u))
+			return (EAGAIN);
 		want = (uint64_t)(end - start) < BUFSIZE ?
 		    (size_t)(end - start) : BUFSIZE;
 		error = sys_pread_all(fd, buf, want, start);
@@ -94,6 +105,8 @@ pack_file(struct packer *p, int fd, off_t size, uint8_t *buf)
 	off_t end, off, start;
 	int error;
 
+	/* The trial has left the size of what it compressed. */
+	(void)ZSTD_CCtx_reset(p->z, ZSTD_reset_session_only);
 	(void)ZSTD_CCtx_setParameter(p->z, ZSTD_c_compressionLevel, LEVEL);
 	(void)ZSTD_CCtx_setParameter(p->z, ZSTD_c_checksumFlag, 1);
 	for (off = 0; off < size; off = end) {
@@ -110,14 +123,16 @@ pack_file(struct packer *p, int fd, off_t size, uint8_t *buf)
 }
 
 static int
-pack_to(int ofd, const char *name, int fd, const struct stat *st, bool sync,
-    uint64_t *saved)
+pack_to(struct undo *u, int ofd, const char *name, int fd,
+    const struct stat *st, uint64_t *saved)
 {
-	struct packer p = { .fd = -1 };
+	struct packer p = { .u = u, .fd = -1 };
 	char tmp[OBJ_NAMESIZE + 2], packed[OBJ_NAMESIZE + 2];
 	uint8_t *buf;
+	bool sync;
 	int error;
 
+	sync = u->o.durability == UNDO_POWER;
 	(void)snprintf(tmp, sizeof(tmp), "%s.t", name);
 	(void)snprintf(packed, sizeof(packed), "%s.z", name);
 	p.outsize = ZSTD_compressBound(BUFSIZE);
@@ -141,7 +156,9 @@ pack_to(int ofd, const char *name, int fd, const struct stat *st, bool sync,
 	if (error == 0 && p.off + BLOCK <= st->st_blocks * 512 &&
 	    (!sync || sys_fsync(p.fd) == 0) &&
 	    sys_renameat(ofd, tmp, ofd, packed) == 0) {
-		(void)sys_unlinkat(ofd, name, 0);
+		/* Both may be there, but never none. */
+		if (!sync || sys_fsync(ofd) == 0)
+			(void)sys_unlinkat(ofd, name, 0);
 		*saved = (uint64_t)(st->st_blocks * 512 - p.off);
 	} else
 		(void)sys_unlinkat(ofd, tmp, 0);
@@ -155,9 +172,10 @@ out:
 
 /*
  * Compress the object if that saves something; ${saved} says how much.
+ * EAGAIN: there is something better to do.
  */
 int
-pack_object(int ofd, uint32_t obj, bool sync, uint64_t *saved)
+pack_object(struct undo *u, int ofd, uint32_t obj, uint64_t *saved)
 {
 	char name[OBJ_NAMESIZE];
 	struct stat st;
@@ -173,7 +191,7 @@ pack_object(int ofd, uint32_t obj, bool sync, uint64_t *saved)
 	else if (st.st_size <= BLOCK || !S_ISREG(st.st_mode))
 		error = 0;
 	else
-		error = pack_to(ofd, name, fd, &st, sync, saved);
+		error = pack_to(u, ofd, name, fd, &st, saved);
 	sys_close(fd);
 	return (error);
 }
@@ -237,7 +255,6 @@ unpack_stream(ZSTD_DCtx *z, int fd, struct unpacker *p, uint8_t *in,
 	size_t r;
 	int error;
 
-	r = 1;
 	while ((n = sys_read(fd, in, BUFSIZE)) > 0) {
 		ib = (ZSTD_inBuffer){ in, (size_t)n, 0 };
 		do {
@@ -248,11 +265,12 @@ unpack_stream(ZSTD_DCtx *z, int fd, struct unpacker *p, uint8_t *in,
 			error = unpack_bytes(p, out, ob.pos);
 			if (error != 0)
 				return (error);
+			/* The end of the frame is that of the object. */
+			if (r == 0)
+				return (p->done ? 0 : EIO);
 		} while (ib.pos < ib.size || ob.pos == BUFSIZE);
 	}
-	if (n == -1)
-		return (errno);
-	return (r == 0 && p->done ? 0 : EIO);
+	return (n == -1 ? errno : EIO);
 }
 
 int

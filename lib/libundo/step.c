@@ -352,9 +352,10 @@ pack_step(struct undo *u, int dir, bool again, uint64_t *sum)
 			    r.obj == 0 || r.is_void ||
 			    (r.flags & REC_CLONE) != 0)
 				continue;
-			(void)pack_object(ofd, r.obj, sync, &saved);
+			more = pack_object(u, ofd, r.obj, &saved) == EAGAIN;
 			*sum += saved;
-			more = saved != 0 && os_clock_ms() >= until;
+			if (saved != 0 && os_clock_ms() >= until)
+				more = true;
 		}
 		if (!more) {
 			more = heap_pack(ofd, &j, again, sync, until,
@@ -383,7 +384,8 @@ pack_some(struct undo *u)
 	dir = -1;
 	place = 0;
 	again = false;
-	if (s != NULL && (atomic_load(&u->gate) & GATE_SHUT) == 0) {
+	if (s != NULL && (atomic_load(&u->gate) & GATE_SHUT) == 0 &&
+	    !pack_yields(u)) {
 		s->packed = true;
 		again = s->packing;
 		place = s->place;
@@ -407,8 +409,8 @@ pack_some(struct undo *u)
 	return (true);
 }
 
-static void
-finish_due(struct undo *u)
+void
+step_finish_due(struct undo *u)
 {
 
 	gate_shut(u);
@@ -437,7 +439,7 @@ undo_tick(struct undo *u)
 	if (late)
 		guard_deny(u, number);
 	if (due)
-		finish_due(u);
+		step_finish_due(u);
 	more = store_sweep(u, SWEEP);
 	if (!u->foreign && atomic_load(&u->inflight) == 0)
 		more = pack_some(u) || more;

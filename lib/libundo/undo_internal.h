@@ -354,7 +354,8 @@ struct fsinfo *fs_info(struct undo *, uint64_t);
 /*
  * pack.c: zstd.
  */
-int pack_object(int, uint32_t, bool, uint64_t *);
+int pack_object(struct undo *, int, uint32_t, uint64_t *);
+bool pack_yields(struct undo *);
 int unpack_object(int, uint32_t, int);
 int unpack_check(int, uint32_t);
 
@@ -437,6 +438,7 @@ int step_finish(struct undo *, struct co_error *);
 void step_close(struct undo *);
 int step_settle(struct undo *, struct co_error *);
 bool step_due(struct undo *);
+void step_finish_due(struct undo *);
 int64_t now_us(void);
 
 /*

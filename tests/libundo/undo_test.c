@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -747,6 +748,24 @@ ATF_TC_BODY(guard_overflow, tc)
 	stop(&f);
 }
 
+static void
+spoil(const char *path, off_t off)
+{
+	struct stat st;
+	char c;
+	int fd;
+
+	fd = open(path, O_RDWR);
+	ATF_REQUIRE_MSG(fd != -1, "%s: %s", path, strerror(errno));
+	ATF_REQUIRE_EQ(0, fstat(fd, &st));
+	if (off < 0)
+		off += st.st_size;
+	ATF_REQUIRE_EQ(1, pread(fd, &c, 1, off));
+	c = (char)(c ^ 0x55);
+	ATF_REQUIRE_EQ(1, pwrite(fd, &c, 1, off));
+	close(fd);
+}
+
 ATF_TC_WITHOUT_HEAD(barriers);
 ATF_TC_BODY(barriers, tc)
 {
@@ -766,7 +785,10 @@ ATF_TC_BODY(barriers, tc)
 	ATF_REQUIRE_EQ(0, undo_history(f.u, count_steps, n, &e));
 	ATF_CHECK_EQ(1, n[1]);
 	reopen(&f);
-	ATF_CHECK_EQ(CO_EUNDO_BARRIER, refused(&f, 1));
+	ATF_REQUIRE_EQ(-1, undo_rollback(f.u, 1, false, NULL, NULL, &e));
+	ATF_CHECK_EQ(CO_EUNDO_BARRIER, e.code);
+	ATF_CHECK_STREQ("a", e.what);
+	ATF_CHECK(strstr(e.message, "changed from outside at 2") != NULL);
 	has(&f, "a", "outside");
 	/* What comes after the barrier can be undone. */
 	begin(&f, 2);
@@ -779,6 +801,54 @@ ATF_TC_BODY(barriers, tc)
 	/* Even so nothing is lost. */
 	ATF_REQUIRE_EQ(0, undo_redo(f.u, 1, NULL, NULL, &e));
 	has(&f, "a", "outside");
+	stop(&f);
+}
+
+/* A barrier can't be read: the good ones count, and it is said. */
+ATF_TC_WITHOUT_HEAD(corrupt_barrier);
+ATF_TC_BODY(corrupt_barrier, tc)
+{
+	const char *paths[] = { "a" };
+	struct co_error e;
+	struct fix f;
+	int64_t id;
+
+	start(&f);
+	for (id = 1; id <= 2; id++) {
+		begin(&f, id);
+		ATF_CHECK_EQ(0, put(&f, "a", "1"));
+		end(&f, id);
+		ATF_REQUIRE_EQ(0, undo_barrier(f.u, paths, 1, &e));
+	}
+	undo_close(f.u);
+	f.u = NULL;
+	spoil(STORE "/barriers", -1);
+	reopen(&f);
+	ATF_CHECK_EQ(1, events(&f, UNDO_EV_DAMAGE));
+	back(&f, 1);
+	ATF_CHECK_EQ(CO_EUNDO_BARRIER, refused(&f, 1));
+	stop(&f);
+}
+
+ATF_TC_WITHOUT_HEAD(policy_lock);
+ATF_TC_BODY(policy_lock, tc)
+{
+	const char *paths[] = { "x" };
+	struct co_error e;
+	struct fix f;
+
+	start(&f);
+	f.o.policy = UNDO_LOCK;
+	reopen(&f);
+	begin(&f, 1);
+	ATF_CHECK_EQ(0, put(&f, "a", "1"));
+	end(&f, 1);
+	ATF_REQUIRE_EQ(0, undo_barrier(f.u, paths, 1, &e));
+	ATF_CHECK_EQ(1, events(&f, UNDO_EV_BARRIER));
+	ATF_CHECK_EQ(CO_EUNDO_BARRIER, refused(&f, 1));
+	ATF_CHECK(there(&f, "a"));
+	ATF_REQUIRE_EQ(0, undo_rollback(f.u, 1, true, NULL, NULL, &e));
+	ATF_CHECK(!there(&f, "a"));
 	stop(&f);
 }
 
@@ -800,6 +870,15 @@ ATF_TC_BODY(policy_warn, tc)
 	back(&f, 1);
 	ATF_CHECK(!there(&f, "a"));
 	stop(&f);
+}
+
+static off_t
+size_of(struct fix *f, const char *path)
+{
+	struct stat st;
+
+	ATF_REQUIRE_EQ(0, fstatat(f->rootfd, path, &st, 0));
+	return (st.st_size);
 }
 
 ATF_TC_WITHOUT_HEAD(limit_count);
@@ -841,6 +920,80 @@ noise(struct fix *f, const char *path, size_t size)
 	ATF_REQUIRE(write(fd, buf, size) == (ssize_t)size);
 	close(fd);
 	free(buf);
+}
+
+/* The log has a size; the newest step is kept whatever it takes. */
+ATF_TC_WITHOUT_HEAD(limit_log);
+ATF_TC_BODY(limit_log, tc)
+{
+	struct undo_limits l = { 100000, 0, 0 };
+	struct undo_stats s;
+	struct fix f;
+	int64_t id;
+	char name[16];
+
+	start(&f);
+	undo_configure(f.u, &l, NULL);
+	for (id = 1; id <= 5; id++) {
+		(void)snprintf(name, sizeof(name), "f%d", (int)id);
+		noise(&f, name, 40000);
+		begin(&f, id);
+		ATF_CHECK_EQ(0, put(&f, name, "x"));
+		end(&f, id);
+		undo_stats(f.u, &s);
+		ATF_CHECK(s.store_bytes <= l.max_log_size);
+	}
+	ATF_CHECK_EQ(2, nsteps(&f));
+	ATF_CHECK_EQ(3, events(&f, UNDO_EV_EVICTED));
+	ATF_CHECK_EQ(CO_EUNDO_NOSTEP, refused(&f, 3));
+	noise(&f, "large", 300000);
+	begin(&f, 6);
+	ATF_CHECK_EQ(0, put(&f, "large", "x"));
+	end(&f, 6);
+	ATF_CHECK_EQ(1, nsteps(&f));
+	back(&f, 1);
+	ATF_CHECK_EQ(300000, size_of(&f, "large"));
+	stop(&f);
+}
+
+/* What goes is moved, not copied, and a directory is one record. */
+ATF_TC_WITHOUT_HEAD(no_copies);
+ATF_TC_BODY(no_copies, tc)
+{
+	struct undo_stats s;
+	struct stat a, b;
+	struct fix f;
+	char name[32];
+	int i;
+
+	start(&f);
+	noise(&f, "large", 1 << 20);
+	noise(&f, "over", 1 << 20);
+	outside(&f, "new", "new");
+	ATF_REQUIRE_EQ(0, mkdirat(f.rootfd, "dir", 0755));
+	for (i = 0; i < 500; i++) {
+		(void)snprintf(name, sizeof(name), "dir/%d", i);
+		outside(&f, name, name);
+	}
+	ATF_REQUIRE_EQ(0, fstatat(f.rootfd, "over", &a, 0));
+	begin(&f, 1);
+	ATF_CHECK_EQ(0, rm(&f, "large"));
+	ATF_CHECK_EQ(0, mv(&f, "new", "over"));
+	ATF_CHECK_EQ(0, mv(&f, "dir", "moved"));
+	end(&f, 1);
+	undo_stats(f.u, &s);
+	ATF_CHECK_EQ(2, s.kept);
+	ATF_CHECK_EQ(0, s.captured_bytes);
+	ATF_CHECK_EQ(0, s.copied + s.cloned);
+	ATF_REQUIRE_EQ(0, stat(STORE "/steps/1/journal", &b));
+	ATF_CHECK_MSG(b.st_size < 4096, "%jd bytes", (intmax_t)b.st_size);
+	back(&f, 1);
+	ATF_REQUIRE_EQ(0, fstatat(f.rootfd, "over", &b, 0));
+	ATF_CHECK_EQ(a.st_ino, b.st_ino);
+	ATF_CHECK_EQ(1 << 20, size_of(&f, "large"));
+	has(&f, "dir/499", "dir/499");
+	has(&f, "new", "new");
+	stop(&f);
 }
 
 ATF_TC_WITHOUT_HEAD(limit_step);
@@ -891,31 +1044,16 @@ ATF_TC_BODY(recovery, tc)
 	ATF_CHECK_EQ(0, put(&f, "a", "changed"));
 	ATF_CHECK_EQ(0, rm(&f, "b"));
 	ATF_CHECK_EQ(0, put(&f, "c", "c"));
+	f.seen.n = 0;
 	reopen(&f);
 	ATF_CHECK_EQ(1, events(&f, UNDO_EV_RECOVERY));
+	ATF_CHECK_EQ(1, f.seen.step[0]);
+	ATF_CHECK_EQ(3, f.seen.count[0]);
 	has(&f, "a", "a");
 	has(&f, "b", "b");
 	ATF_CHECK(!there(&f, "c"));
 	ATF_CHECK_EQ(0, nsteps(&f));
 	stop(&f);
-}
-
-static void
-spoil(const char *path, off_t off)
-{
-	struct stat st;
-	char c;
-	int fd;
-
-	fd = open(path, O_RDWR);
-	ATF_REQUIRE_MSG(fd != -1, "%s: %s", path, strerror(errno));
-	ATF_REQUIRE_EQ(0, fstat(fd, &st));
-	if (off < 0)
-		off += st.st_size;
-	ATF_REQUIRE_EQ(1, pread(fd, &c, 1, off));
-	c = (char)(c ^ 0x55);
-	ATF_REQUIRE_EQ(1, pwrite(fd, &c, 1, off));
-	close(fd);
 }
 
 /* A final step whose journal is damaged is refused, and harms no other. */
@@ -1255,31 +1393,128 @@ ATF_TC_BODY(progress, tc)
 	stop(&f);
 }
 
-/* Compression in idle time does not change what comes back. */
+/* Who comes while a rollback runs waits for its end. */
+struct late {
+	struct fix	*f;
+	pthread_t	 t;
+	bool		 begun;
+	_Atomic int	 done;
+	int		 error;
+};
+
+static void *
+late_thread(void *arg)
+{
+	struct late *l = arg;
+
+	l->error = put(l->f, "late", "late");
+	atomic_store(&l->done, 1);
+	return (NULL);
+}
+
+static void
+late_progress(void *arg, const struct undo_progress *p)
+{
+	struct timespec ts = { .tv_nsec = 50000000 };
+	struct late *l = arg;
+
+	(void)p;
+	if (!l->begun) {
+		l->begun = true;
+		ATF_REQUIRE_EQ(0, pthread_create(&l->t, NULL, late_thread,
+		    l));
+		(void)nanosleep(&ts, NULL);
+	}
+	ATF_CHECK_EQ(0, atomic_load(&l->done));
+	ATF_CHECK(!there(l->f, "late"));
+}
+
+ATF_TC_WITHOUT_HEAD(rollback_waits);
+ATF_TC_BODY(rollback_waits, tc)
+{
+	struct co_error e;
+	struct late l;
+	struct fix f;
+
+	start(&f);
+	outside(&f, "a", "a");
+	begin(&f, 1);
+	ATF_CHECK_EQ(0, put(&f, "a", "b"));
+	ATF_CHECK_EQ(0, put(&f, "c", "c"));
+	end(&f, 1);
+	memset(&l, 0, sizeof(l));
+	l.f = &f;
+	ATF_REQUIRE_EQ(0, undo_rollback(f.u, 1, false, late_progress, &l,
+	    &e));
+	ATF_REQUIRE(l.begun);
+	ATF_REQUIRE_EQ(0, pthread_join(l.t, NULL));
+	ATF_CHECK_EQ(0, l.error);
+	has(&f, "a", "a");
+	ATF_CHECK(!there(&f, "c"));
+	has(&f, "late", "late");
+	/* It became a step of its own. */
+	back(&f, 1);
+	ATF_CHECK(!there(&f, "late"));
+	stop(&f);
+}
+
+/*
+ * Compression in idle time does not change what comes back.  With their
+ * heads and ends the last ones fill whole buffers.
+ */
+static const size_t packed_sizes[] = {
+	65537, 100000, 131072, (128 << 10) - 32, (256 << 10) - 32, 1 << 20
+};
+#define	PACKED		(sizeof(packed_sizes) / sizeof(packed_sizes[0]))
+
+static void
+packed_check(struct fix *f, const char *name, const char *text, size_t size)
+{
+	char *got;
+	int fd;
+
+	ATF_REQUIRE((got = malloc(size + 1)) != NULL);
+	fd = openat(f->rootfd, name, O_RDONLY);
+	ATF_REQUIRE(fd != -1);
+	ATF_CHECK_EQ((ssize_t)size, read(fd, got, size + 1));
+	ATF_CHECK_EQ(0, memcmp(got, text, size));
+	close(fd);
+	free(got);
+}
+
 ATF_TC_WITHOUT_HEAD(packed);
 ATF_TC_BODY(packed, tc)
 {
-	struct stat st;
+	struct undo_stats s;
 	struct fix f;
-	char *text;
-	int i, fd;
+	char name[16], *text;
+	size_t i;
 
 	start(&f);
-	ATF_REQUIRE((text = calloc(1, 100001)) != NULL);
-	for (i = 0; i < 100000; i++)
-		text[i] = "coppice\n"[i % 8];
-	outside(&f, "t", text);
+	ATF_REQUIRE((text = calloc(1, (1 << 20) + 1)) != NULL);
 	begin(&f, 1);
-	ATF_CHECK_EQ(0, put(&f, "t", "short"));
+	for (i = 0; i < PACKED; i++) {
+		(void)snprintf(name, sizeof(name), "%zu", i);
+		memset(text, "coppice\n"[i % 8], packed_sizes[i]);
+		text[packed_sizes[i]] = '\0';
+		outside(&f, name, text);
+		ATF_CHECK_EQ(0, put(&f, name, "short"));
+	}
 	end(&f, 1);
-	for (i = 0; i < 50; i++)
-		(void)undo_tick(f.u);
+	for (i = 0; i < 1000 && undo_tick(f.u) >= 0; i++)
+		;
+	undo_stats(f.u, &s);
+	if (s.cloned == 0) {
+		ATF_CHECK_EQ(-1, access(STORE "/steps/1/o/1", F_OK));
+		ATF_CHECK_EQ(0, access(STORE "/steps/1/o/1.z", F_OK));
+		ATF_CHECK(s.store_bytes < 65536);
+	}
 	back(&f, 1);
-	fd = openat(f.rootfd, "t", O_RDONLY);
-	ATF_REQUIRE(fd != -1);
-	ATF_REQUIRE_EQ(0, fstat(fd, &st));
-	ATF_CHECK_EQ(100000, st.st_size);
-	close(fd);
+	for (i = 0; i < PACKED; i++) {
+		(void)snprintf(name, sizeof(name), "%zu", i);
+		memset(text, "coppice\n"[i % 8], packed_sizes[i]);
+		packed_check(&f, name, text, packed_sizes[i]);
+	}
 	free(text);
 	stop(&f);
 }
@@ -1403,9 +1638,13 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, guard_timeout);
 	ATF_TP_ADD_TC(tp, guard_overflow);
 	ATF_TP_ADD_TC(tp, barriers);
+	ATF_TP_ADD_TC(tp, corrupt_barrier);
+	ATF_TP_ADD_TC(tp, policy_lock);
 	ATF_TP_ADD_TC(tp, policy_warn);
 	ATF_TP_ADD_TC(tp, limit_count);
+	ATF_TP_ADD_TC(tp, limit_log);
 	ATF_TP_ADD_TC(tp, limit_step);
+	ATF_TP_ADD_TC(tp, no_copies);
 	ATF_TP_ADD_TC(tp, recovery);
 	ATF_TP_ADD_TC(tp, corrupt_step);
 	ATF_TP_ADD_TC(tp, corrupt_tail);
@@ -1417,6 +1656,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, nameless);
 	ATF_TP_ADD_TC(tp, power);
 	ATF_TP_ADD_TC(tp, progress);
+	ATF_TP_ADD_TC(tp, rollback_waits);
 	ATF_TP_ADD_TC(tp, packed);
 	ATF_TP_ADD_TC(tp, heap);
 	return (atf_no_error());
