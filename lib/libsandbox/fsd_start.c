@@ -108,7 +108,8 @@ paths_make(struct paths *p, const struct engine *en,
 	    p->transport != NULL && p->options != NULL)
 		return (0);
 	paths_free(p);
-	return (co_error_set(e, CO_ESYS_NOMEM, label, "out of memory"));
+	(void)co_error_set(e, CO_ESYS_NOMEM, label, "out of memory");
+	return (-1);
 }
 
 /* Serve as the one who may write there, never as more. */
