@@ -22,11 +22,16 @@
 /* Up to this size a copy through memory beats one in the kernel. */
 #define	KERNEL_MIN	((off_t)256 << 10)
 
+/*
+ * A filesystem searches a block of a directory from its start for each name
+ * that is added, three times for a rename.  Long names are few to a block:
+ * with short ones, removing a large tree takes a third longer.
+ */
 void
 obj_name(char name[OBJ_NAMESIZE], uint32_t obj)
 {
 
-	(void)snprintf(name, OBJ_NAMESIZE, "%x", obj);
+	(void)snprintf(name, OBJ_NAMESIZE, "%028x", obj);
 }
 
 /* What a copy of the file takes: holes do not count. */

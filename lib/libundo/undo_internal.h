@@ -25,7 +25,7 @@
 #include "sys.h"
 #include "undo.h"
 
-#define	OBJ_NAMESIZE	16
+#define	OBJ_NAMESIZE	32
 
 /*
  * Tables of inodes (inotab.c).  The first one is a set with flags, for the

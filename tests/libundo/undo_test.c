@@ -1465,6 +1465,7 @@ ATF_TC_BODY(rollback_waits, tc)
 static const size_t packed_sizes[] = {
 	65537, 100000, 131072, (128 << 10) - 32, (256 << 10) - 32, 1 << 20
 };
+#define	OBJECT		STORE "/steps/1/o/0000000000000000000000000001"
 #define	PACKED		(sizeof(packed_sizes) / sizeof(packed_sizes[0]))
 
 static void
@@ -1505,8 +1506,8 @@ ATF_TC_BODY(packed, tc)
 		;
 	undo_stats(f.u, &s);
 	if (s.cloned == 0) {
-		ATF_CHECK_EQ(-1, access(STORE "/steps/1/o/1", F_OK));
-		ATF_CHECK_EQ(0, access(STORE "/steps/1/o/1.z", F_OK));
+		ATF_CHECK_EQ(-1, access(OBJECT, F_OK));
+		ATF_CHECK_EQ(0, access(OBJECT ".z", F_OK));
 		ATF_CHECK(s.store_bytes < 65536);
 	}
 	back(&f, 1);
