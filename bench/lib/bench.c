@@ -96,8 +96,8 @@ bench_now(void)
 	return ((double)ts.tv_sec + (double)ts.tv_nsec / 1e9);
 }
 
-static bool
-wanted(const struct bench *b, const char *what)
+bool
+bench_wants(const struct bench *b, const char *what)
 {
 
 	return (b->only == NULL || strstr(what, b->only) != NULL);
@@ -135,7 +135,7 @@ bench_ratio(struct bench *b, const char *what, const char *peer,
 	double ratios[MAXRUNS], x, y;
 	struct row *r;
 
-	if (!wanted(b, what))
+	if (!bench_wants(b, what))
 		return;
 	r = add(b, what, peer, kind, bar);
 	/* The first turn warms both up and is not counted. */
@@ -168,7 +168,7 @@ bench_value(struct bench *b, const char *what, const char *peer,
 {
 	struct row *r;
 
-	if (!wanted(b, what))
+	if (!bench_wants(b, what))
 		return;
 	r = add(b, what, peer, kind, bar);
 	r->runs = 1;

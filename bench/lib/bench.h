@@ -42,6 +42,13 @@ struct bench *bench_open(const char *, int *, char **);
 bool bench_quick(const struct bench *);
 
 /**
+ * bench_wants(b, what):
+ * Tell whether the row ${what} is to be measured, for what is prepared
+ * before bench_ratio() or bench_value() could leave it out.
+ */
+bool bench_wants(const struct bench *, const char *);
+
+/**
  * bench_ratio(b, what, peer, kind, bar, ours, theirs, arg):
  * Run ${ours} and ${theirs} in turns, once unmeasured and then the number of
  * runs, and add a row: the median of the per-turn ratios ours/theirs, their

@@ -46,7 +46,6 @@ struct place {
 	struct undo	*u;
 	int64_t		 id;
 	char		 rows[6][64];	/* names, until the table is printed */
-	unsigned int	 nrows;
 };
 
 static char buffer[1 << 20];
@@ -584,6 +583,29 @@ memory(struct place *p)
 /*
  * Rows.
  */
+/* The rows of a place, by name. */
+enum {
+	REMOVE, BACK, REWRITE, TOUCH, TOUCH_TEXT, MEMORY
+};
+
+static void row(struct place *, unsigned int, const char *, ...)
+    __attribute__((__format__(__printf__, 3, 4)));
+
+/* The name of a row, with that of the filesystem. */
+static void
+row(struct place *p, unsigned int i, const char *fmt, ...)
+{
+	char *name = p->rows[i];
+	va_list ap;
+	size_t n;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(name, sizeof(p->rows[0]), fmt, ap);
+	va_end(ap);
+	n = strlen(name);
+	(void)snprintf(name + n, sizeof(p->rows[0]) - n, ", %s", p->fs);
+}
+
 static void
 place_init(struct place *p, const char *dir, const char *fs, bool reflinks,
     bool quick)
@@ -601,50 +623,38 @@ place_init(struct place *p, const char *dir, const char *fs, bool reflinks,
 	p->large = quick ? 64 << 20 : 1 << 30;
 	p->npaths = quick ? 20000 : 200000;
 	p->rootfd = -1;
-}
-
-static const char *row(struct place *, const char *, ...)
-    __attribute__((__format__(__printf__, 2, 3)));
-
-/* The name of a row, with that of the filesystem. */
-static const char *
-row(struct place *p, const char *fmt, ...)
-{
-	char *name = p->rows[p->nrows++];
-	va_list ap;
-	size_t n;
-
-	va_start(ap, fmt);
-	(void)vsnprintf(name, sizeof(p->rows[0]), fmt, ap);
-	va_end(ap);
-	n = strlen(name);
-	(void)snprintf(name + n, sizeof(p->rows[0]) - n, ", %s", p->fs);
-	return (name);
+	row(p, REMOVE, "rm -rf of %u files", p->nfiles);
+	row(p, BACK, "roll that back");
+	row(p, REWRITE, "rewrite %u sources", p->nsources);
+	row(p, TOUCH, "touch a page of %ju MiB", (uintmax_t)p->large >> 20);
+	row(p, TOUCH_TEXT, "touch a page of %ju MiB text",
+	    (uintmax_t)p->large >> 20);
+	row(p, MEMORY, "MiB for a step of %u paths", p->npaths);
 }
 
 static void
 rows(struct bench *b, struct place *p)
 {
-	uintmax_t mib = p->large >> 20;
 
-	bench_ratio(b, row(p, "rm -rf of %u files", p->nfiles),
-	    "without undo", BENCH_ATMOST, 1.5, remove_with, remove_without,
-	    p);
-	bench_ratio(b, row(p, "roll that back"), "cp -a of the tree",
-	    BENCH_ATMOST, 0.3, roll_back, copy_tree, p);
-	buffer_fill(true);
-	bench_ratio(b, row(p, "rewrite %u sources", p->nsources),
-	    "without undo", BENCH_ATMOST, p->reflinks ? 1.5 : 2.5,
-	    rewrite_with, rewrite_without, p);
 	buffer_fill(false);
-	bench_ratio(b, row(p, "touch a page of %ju MiB", mib),
-	    p->reflinks ? "cp --reflink=always" : "cp", BENCH_ATMOST, 1.1,
-	    touch, copy_large, p);
+	bench_ratio(b, p->rows[REMOVE], "without undo", BENCH_ATMOST, 1.5,
+	    remove_with, remove_without, p);
+	bench_ratio(b, p->rows[BACK], "cp -a of the tree", BENCH_ATMOST, 0.3,
+	    roll_back, copy_tree, p);
+	buffer_fill(true);
+	bench_ratio(b, p->rows[REWRITE], "without undo", BENCH_ATMOST,
+	    p->reflinks ? 1.5 : 2.5, rewrite_with, rewrite_without, p);
+	buffer_fill(false);
+	bench_ratio(b, p->rows[TOUCH], p->reflinks ? "cp --reflink=always" :
+	    "cp", BENCH_ATMOST, 1.1, touch, copy_large, p);
 	if (p->reflinks)
 		return;
 	buffer_fill(true);
-	bench_ratio(b, row(p, "touch a page of %ju MiB text", mib), "cp",
-	    BENCH_REPORT, 0, touch, copy_large, p);
+	bench_ratio(b, p->rows[TOUCH_TEXT], "cp", BENCH_REPORT, 0, touch,
+	    copy_large, p);
+	if (bench_wants(b, p->rows[MEMORY]))
+		bench_value(b, p->rows[MEMORY], "64 MiB", BENCH_ATMOST, 64,
+		    memory(p));
 }
 
 static void
@@ -652,13 +662,18 @@ rows_mounted(struct bench *b, const char *dir, const char *type,
     struct place *p)
 {
 	char mnt[PATH_MAX];
+	unsigned int i;
 
 	(void)snprintf(mnt, sizeof(mnt), "%s/%s", dir, type);
+	place_init(p, mnt, type, true, bench_quick(b));
+	for (i = REMOVE; i <= TOUCH && !bench_wants(b, p->rows[i]); i++)
+		;
+	if (i > TOUCH)
+		return;
 	if (!work_mount(type, mnt, 6000)) {
 		warnx("no %s can be made here; its rows are left out", type);
 		return;
 	}
-	place_init(p, mnt, type, true, bench_quick(b));
 	rows(b, p);
 	work_unmount(mnt);
 }
@@ -669,7 +684,6 @@ main(int argc, char *argv[])
 	static struct place p[3];
 	struct bench *b;
 	char dir[PATH_MAX - 64];
-	double mib;
 	int status;
 
 	b = bench_open("undo", &argc, argv);
@@ -677,12 +691,8 @@ main(int argc, char *argv[])
 	    argc > 1 ? argv[1] : ".", (intmax_t)getpid());
 	if (mkdir(dir, 0700) == -1)
 		err(2, "%s", dir);
-	buffer_fill(false);
 	place_init(&p[0], dir, "no reflinks", false, bench_quick(b));
 	rows(b, &p[0]);
-	mib = memory(&p[0]);
-	bench_value(b, row(&p[0], "MiB for a step of %u paths", p[0].npaths),
-	    "64 MiB", BENCH_ATMOST, 64, mib);
 	rows_mounted(b, dir, "xfs", &p[1]);
 	rows_mounted(b, dir, "btrfs", &p[2]);
 	status = bench_close(b);
