@@ -7,6 +7,7 @@
  */
 
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -201,6 +202,8 @@ write_resolv(const struct conf *c)
 		n += (size_t)snprintf(text + n, sizeof(text) - n,
 		    "nameserver %s\n", c->dns[i]);
 	}
+	/* An image may have nothing but a program in it. */
+	(void)mkdir("/etc", 0755);
 	(void)unlink(RESOLV);
 	fd = open(RESOLV, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW |
 	    O_CLOEXEC, 0644);

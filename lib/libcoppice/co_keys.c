@@ -94,6 +94,17 @@ const struct co_key co_keys[] = {
 	TEXT("log.level", "info", loglevel,
 	    "what is logged, for all or by component"),
 
+	NUM("limits.memory", CO_SIZE, "2gb", 0, 1024 * 1024 * GB,
+	    "memory of a sandbox that names no limit; 0 for none"),
+	NUM("limits.cpu", CO_INT, "0", 0, 1000000000,
+	    "thousandths of a processor likewise"),
+	NUM("limits.processes", CO_INT, "1024", 0, 1000000000,
+	    "processes and threads likewise"),
+	NUM("limits.disk", CO_SIZE, "0", 0, 1024 * 1024 * GB,
+	    "bytes that may be written likewise"),
+	NUM("limits.files", CO_INT, "16384", 0, 1000000000,
+	    "open files of a process likewise"),
+
 	NUM("undo.max_log_size", CO_SIZE, "1gb", 1 << 20, 1024 * GB,
 	    "space of one undo store before its oldest steps are dropped"),
 	NUM("undo.max_step_count", CO_INT, "100", 1, 100000,

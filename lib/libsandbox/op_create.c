@@ -28,6 +28,7 @@ struct making {
 	bool		 admin;
 	uid_t		 uid;
 	const struct backend *be, *dflt;
+	uint64_t	 limits[5];	/* of the configuration */
 };
 
 static int
@@ -104,6 +105,11 @@ op_take_ports(nvlist_t *rec, const nvlist_t *q, struct co_error *e)
 
 static const char *const limit_names[] = {
 	"memory", "cpu", "procs", "disk", "files"
+};
+
+static const char *const limit_keys[] = {
+	"limits.memory", "limits.cpu", "limits.processes", "limits.disk",
+	"limits.files"
 };
 
 void
@@ -353,15 +359,17 @@ choose_backend(struct making *m, const struct template *t,
 	return (m->be != NULL ? 0 : -1);
 }
 
+/* For what the request does not say. */
 static void
-template_limits(nvlist_t *rec, const struct template *t)
+other_limits(const struct making *m, const struct template *t)
 {
 	const uint64_t from[] = { t->limits.memory, t->limits.cpu,
 	    t->limits.procs, t->limits.disk, t->limits.files };
 
 	for (size_t i = 0; i < 5; i++)
-		if (!nvlist_exists_number(rec, limit_names[i]))
-			nvlist_add_number(rec, limit_names[i], from[i]);
+		if (!nvlist_exists_number(m->rec, limit_names[i]))
+			nvlist_add_number(m->rec, limit_names[i],
+			    from[i] != 0 ? from[i] : m->limits[i]);
 }
 
 static int
@@ -378,7 +386,7 @@ make_work(struct task *t, struct co_error *e)
 	if (ret == 0) {
 		rec_string(m->rec, "backend", m->be->name);
 		rec_string(m->rec, "hash", tpl->hash);
-		template_limits(m->rec, tpl);
+		other_limits(m, tpl);
 	}
 	template_free(tpl);
 	return (ret);
@@ -513,6 +521,9 @@ create_like(struct engine_call *c, const nvlist_t *from,
 	m->admin = c->admin;
 	m->uid = c->uid;
 	m->dflt = c->en->dflt;
+	for (size_t i = 0; i < 5; i++)
+		m->limits[i] = (uint64_t)co_conf_int(c->en->c.conf,
+		    limit_keys[i]);
 	if (take_request(c, m->rec, template, &e) != 0) {
 		clone_forget(c->en, m->rec);
 		nvlist_destroy(m->rec);
