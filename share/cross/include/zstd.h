@@ -31,8 +31,13 @@ typedef enum {
 	ZSTD_c_compressionLevel = 100, ZSTD_c_checksumFlag = 201
 } ZSTD_cParameter;
 
+typedef enum {
+	ZSTD_reset_session_only = 1
+} ZSTD_ResetDirective;
+
 ZSTD_CCtx *ZSTD_createCCtx(void);
 size_t ZSTD_freeCCtx(ZSTD_CCtx *);
+size_t ZSTD_CCtx_reset(ZSTD_CCtx *, ZSTD_ResetDirective);
 size_t ZSTD_CCtx_setParameter(ZSTD_CCtx *, ZSTD_cParameter, int);
 size_t ZSTD_decompress(void *, size_t, const void *, size_t);
 size_t ZSTD_compressCCtx(ZSTD_CCtx *, void *, size_t, const void *, size_t,
