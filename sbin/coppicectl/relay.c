@@ -39,6 +39,7 @@ struct state {
 	bool		 eof;		/* no more input */
 	bool		 escaped;	/* after Ctrl-] */
 	bool		 done;
+	bool		 deaf[2];	/* nobody reads our output */
 	int		 killed;	/* signals that were forwarded */
 	struct question	 q[QUESTIONS];
 	size_t		 nq;
@@ -97,17 +98,6 @@ flush(struct state *s)
 	}
 }
 
-/* Nobody reads our output any more: the command learns it as we did. */
-static _Noreturn void
-broken(struct state *s)
-{
-
-	forward(s, SIGPIPE);
-	flush(s);
-	term_restore();
-	exit(128 + SIGPIPE);
-}
-
 static void
 output(struct state *s, const nvlist_t *nv)
 {
@@ -120,8 +110,15 @@ output(struct state *s, const nvlist_t *nv)
 	data = nvlist_get_binary(nv, "data", &len);
 	fd = strcmp(ctl_string(nv, "stream", ""), "stderr") == 0 ?
 	    STDERR_FILENO : STDOUT_FILENO;
-	if (co_write_all(fd, data, len) == EPIPE)
-		broken(s);
+	/*
+	 * When nobody reads it any more the command learns that as we did.
+	 * We stay to the end, as a hang-up may overtake the signal.
+	 */
+	if (!s->deaf[fd - STDOUT_FILENO] &&
+	    co_write_all(fd, data, len) == EPIPE) {
+		s->deaf[fd - STDOUT_FILENO] = true;
+		forward(s, SIGPIPE);
+	}
 	acknowledge(nv, len);
 }
 
