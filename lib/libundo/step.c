@@ -92,11 +92,19 @@ step_finish(struct undo *u, struct co_error *e)
 	}
 	if (w->a.ended == 0)
 		w->a.ended = now_us();
-	if (u->open_id < 0 && w->j.count == 1) {
-		/* An ambient step in which nothing came about. */
+	if (w->j.count == 1 && !w->a.lost) {
+		/*
+		 * Nothing came about.  Kept, it would push out one that can
+		 * be undone, and be what the next rollback takes back.
+		 */
 		error = store_trash(u, u->walfd, "in_progress");
-		if (error == 0)
+		if (error == 0) {
+			if (u->open_id > 0)
+				event_post(u, UNDO_EV_STEP, u->open_id, 0,
+				    "step %lld changed nothing",
+				    (long long)u->open_id);
 			wal_close(u, w);
+		}
 		goto out;
 	}
 	a = w->a;

@@ -506,12 +506,39 @@ ATF_TC_BODY(steps, tc)
 	ATF_CHECK_EQ(0, undo_step_current(f.u));
 	ATF_CHECK_EQ(0, nsteps(&f));
 	begin(&f, 7);
+	ATF_CHECK_EQ(0, put(&f, "a", "a"));
 	end(&f, 7);
 	ATF_CHECK_EQ(1, nsteps(&f));
 	ATF_CHECK_EQ(-1, undo_step_begin(f.u, 7, UNDO_API, "", &e));
 	ATF_CHECK_EQ(0, undo_step_begin(f.u, 8, UNDO_API, "api", &e));
+	ATF_CHECK_EQ(0, put(&f, "b", "b"));
 	end(&f, 8);
 	ATF_CHECK_EQ(CO_EUNDO_NOSTEP, refused(&f, 3));
+	stop(&f);
+}
+
+/* What changed nothing is no step, and a redo outlives it. */
+ATF_TC_WITHOUT_HEAD(nothing);
+ATF_TC_BODY(nothing, tc)
+{
+	struct co_error e;
+	struct fix f;
+
+	start(&f);
+	begin(&f, 1);
+	ATF_CHECK_EQ(0, put(&f, "a", "a"));
+	end(&f, 1);
+	begin(&f, 2);
+	end(&f, 2);
+	ATF_CHECK_EQ(1, nsteps(&f));
+	back(&f, 1);
+	ATF_CHECK(!there(&f, "a"));
+	begin(&f, 3);
+	end(&f, 3);
+	ATF_CHECK_EQ(0, nsteps(&f));
+	ATF_REQUIRE_MSG(undo_redo(f.u, 1, NULL, NULL, &e) == 0, "%s",
+	    e.message);
+	ATF_CHECK(there(&f, "a"));
 	stop(&f);
 }
 
@@ -1631,6 +1658,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, kept_links);
 	ATF_TP_ADD_TC(tp, seen_word);
 	ATF_TP_ADD_TC(tp, steps);
+	ATF_TP_ADD_TC(tp, nothing);
 	ATF_TP_ADD_TC(tp, quiescence);
 	ATF_TP_ADD_TC(tp, ambient);
 	ATF_TP_ADD_TC(tp, redo);
