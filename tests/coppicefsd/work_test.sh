@@ -232,7 +232,8 @@ do_stress() {
 	for s in $STRESSORS; do
 		# Some do thousands of things at once.
 		case $s in
-		fallocate | fpunch | iomix | link | symlink)	n=4 ;;
+		fpunch | link | symlink)	n=1 ;;
+		fallocate | iomix | xattr)	n=4 ;;
 		*)	n=100 ;;
 		esac
 		mkdir work
