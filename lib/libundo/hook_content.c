@@ -73,8 +73,12 @@ readable(struct undo *u, const struct undo_ref *ref, const char *path,
 		return (0);
 	}
 	if (ref->dirfd >= 0 && ref->name != NULL) {
+		/* That we read it is of no interest, and costs a write. */
 		fd = sys_openat(ref->dirfd, ref->name, O_RDONLY | O_NOFOLLOW |
-		    O_NONBLOCK, 0);
+		    O_NONBLOCK | O_NOATIME, 0);
+		if (fd == -1 && errno == EPERM && O_NOATIME != 0)
+			fd = sys_openat(ref->dirfd, ref->name, O_RDONLY |
+			    O_NOFOLLOW | O_NONBLOCK, 0);
 		error = fd == -1 ? errno : 0;
 	} else if (path != NULL)
 		error = path_open(u, path, strlen(path), O_RDONLY |

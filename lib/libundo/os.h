@@ -24,6 +24,9 @@
 #ifndef O_PATH
 #define	O_PATH	0
 #endif
+#ifndef O_NOATIME
+#define	O_NOATIME	0
+#endif
 
 /**
  * os_open_beneath(dir, path, flags):
