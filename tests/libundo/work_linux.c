@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: BSD-2-Clause
  *
  * Filesystems in images, by mount(8) with a loop device that goes away by
- * itself on unmounting.
+ * itself on unmounting.  They are mounted where nobody else sees them: in a
+ * copy of our mounts that some other process makes they would live on.
  */
 
 #include <sys/types.h>
@@ -12,6 +13,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -57,7 +59,11 @@ static bool
 image_mount(const char *image, const char *path)
 {
 	const char *argv[] = { "mount", "-o", "loop", image, path, NULL };
+	static bool alone;
 
+	if (!alone)
+		alone = unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL,
+		    MS_REC | MS_PRIVATE, NULL) == 0;
 	return (work_run(argv) == 0);
 }
 
