@@ -288,7 +288,7 @@ adopt_commands(struct sandbox *sb)
 	struct ask *a;
 
 	LIST_FOREACH(cmd, &sb->commands, link)
-		cmd->known = false;
+		cmd->known = cmd->linked = false;
 	a = ask_new(sb, NULL);
 	if (a == NULL)
 		return;

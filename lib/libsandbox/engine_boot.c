@@ -87,7 +87,7 @@ undone(struct turn *t)
 	t->data = NULL;
 	if (t->e.code == CO_OK && !sb->gone) {
 		box_state(sb, BOX_STOPPED, e.message);
-		record_save(sb);
+		(void)record_save(sb, NULL);
 	}
 	turn_fail(t, &e);
 }
@@ -546,7 +546,15 @@ stage_running(struct boot *b)
 	if (b->create)
 		box_tell(sb, box_event(sb, "created"));
 	box_state(sb, b->cold ? BOX_STOPPED : BOX_RUNNING, NULL);
-	turn_save(b->t, boot_saved);
+	if (b->cold) {
+		turn_save(b->t, boot_saved);
+		return;
+	}
+	/* What runs does not survive the machine, nor need its record. */
+	exec_reserve(sb);
+	b->t->e.code = CO_OK;
+	(void)record_save(sb, &b->t->e);
+	boot_saved(b->t);
 }
 
 static const struct stage stages[] = {
@@ -563,27 +571,24 @@ static const struct stage stages[] = {
 
 #define	STAGE_COLD	2	/* here, one that is not to run is made */
 
+/* One that is not to run is made when the next stage would be this. */
+static bool
+boot_cold(const struct boot *b)
+{
+
+	return (b->cold && b->stage == STAGE_COLD);
+}
+
+/* All that can be done in one go: each way to the loop and back costs. */
 static void
 boot_work(void *arg)
 {
 	struct boot *b = arg;
 
+	for (; stages[b->stage].work != NULL && !boot_cold(b); b->stage++)
+		if (stages[b->stage].work(b) != 0)
+			return;
 	b->e.code = CO_OK;
-	if (stages[b->stage].work(b) == 0)
-		b->e.code = CO_OK;
-}
-
-/* What a stage found out belongs into the record before the next one. */
-static void
-boot_keep(struct boot *b)
-{
-	struct sandbox *sb = b->sb;
-
-	sb->r = b->r;
-	sb->lease = b->lease;
-	if (b->tpl != NULL)
-		rec_string(sb->rec, "hash", b->tpl->hash);
-	record_save(sb);
 }
 
 static void
@@ -595,8 +600,12 @@ boot_after(void *arg)
 		boot_fail(b, &b->e);
 		return;
 	}
-	boot_keep(b);
-	b->stage++;
+	/*
+	 * The record learns of this when it runs.  Until then it says that it
+	 * is being made, and what there is of it is found by its id.
+	 */
+	b->sb->r = b->r;
+	b->sb->lease = b->lease;
 	boot_next(b);
 }
 
@@ -613,7 +622,7 @@ boot_next(struct boot *b)
 		boot_fail(b, &b->e);
 		return;
 	}
-	if (b->cold && b->stage == STAGE_COLD)
+	if (boot_cold(b))
 		b->stage = sizeof(stages) / sizeof(stages[0]) - 1;
 	st = &stages[b->stage];
 	turn_progress(b->t, st->name);
@@ -687,8 +696,7 @@ boot_begin(struct turn *t, enum boot_how how)
 	b->cold = how == BOOT_CREATE_STOPPED;
 	b->r.netns = -1;
 	/* A template may be renamed; a sandbox stays with what it has. */
-	b->template = strdup(create ? ctl_string(sb->rec, "template", "") :
-	    ctl_string(sb->rec, "hash", ""));
+	b->template = strdup(ctl_string(sb->rec, "hash", ""));
 	if (create && nvlist_exists_string(sb->rec, "clone"))
 		b->clone = strdup(nvlist_get_string(sb->rec, "clone"));
 	b->policy = strdup(ctl_string(sb->rec, "policy", "mode disabled\n"));
@@ -697,6 +705,6 @@ boot_begin(struct turn *t, enum boot_how how)
 	b->options = fsd_options(sb->en);
 	b->user = strdup(ctl_string(sb->rec, "user", ""));
 	box_state(sb, BOX_CREATING, NULL);
-	record_save(sb);
+	(void)record_save(sb, NULL);
 	boot_next(b);
 }

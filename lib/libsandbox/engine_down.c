@@ -118,7 +118,7 @@ down_after(void *arg)
 	memset(&sb->lease, 0, sizeof(sb->lease));
 	if (d->e.code != CO_OK) {
 		box_state(sb, BOX_FAILED, d->e.message);
-		record_save(sb);
+		(void)record_save(sb, NULL);
 	} else if (d->remove) {
 		box_tell(sb, box_event(sb, "destroyed"));
 		box_drop(sb);
@@ -145,8 +145,9 @@ down_hard(struct down *d)
 	(void)co_error_set(&e, CO_ESANDBOX_LOST, sb->id,
 	    "the sandbox was stopped");
 	box_disconnect(sb, &e);
-	keep_save(sb);
-	if (d->remove) {
+	if (!d->remove)
+		keep_save(sb);
+	else {
 		d->hash = strdup(ctl_string(sb->rec, "hash", ""));
 		d->used = box_templates(d->en, sb);
 	}
@@ -213,7 +214,7 @@ down_begin(struct turn *t, int64_t grace, bool remove,
 	if (remove && !nvlist_exists(sb->rec, "destroying"))
 		nvlist_add_bool(sb->rec, "destroying", true);
 	box_state(sb, BOX_STOPPING, NULL);
-	record_save(sb);
+	(void)record_save(sb, NULL);
 	if (!runs || !down_softly(d, grace))
 		down_hard(d);
 }

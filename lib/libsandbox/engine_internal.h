@@ -315,7 +315,7 @@ void *record_pack(struct sandbox *, size_t *);
 int record_write(const char *, const void *, size_t, bool,
     struct co_error *);
 /* Now, and without waiting for the disk: survives us, not the machine. */
-void record_save(struct sandbox *);
+int record_save(struct sandbox *, struct co_error *);
 int record_load(int, const char *, nvlist_t **, struct co_error *);
 int record_file(const char *, const char *, const void *, size_t,
     struct co_error *);
@@ -484,6 +484,7 @@ struct command {
 	bool		 pty, ephemeral, detach, log;
 	bool		 asked, started, ended, running;
 	bool		 known;		/* to the shim, when we looked */
+	bool		 linked;	/* this connection has heard of it */
 	bool		 doomed;	/* its end was asked for early */
 	int		 pid;
 	int64_t		 began;
@@ -520,6 +521,8 @@ void command_stop(struct command *, int64_t grace);
 void exec_end_add(nvlist_t *, const struct exec_end *);
 void commands_lost(struct sandbox *, const struct co_error *);
 int64_t command_id(struct sandbox *);
+/* Set ids aside if none are left; true: the record is to be saved. */
+bool exec_reserve(struct sandbox *);
 
 void exec_started(struct sandbox *, int64_t, int);
 void exec_output(struct sandbox *, int64_t, enum shim_stream, uint64_t,

@@ -57,14 +57,21 @@ command_free(struct command *cmd)
 int64_t
 command_id(struct sandbox *sb)
 {
-	uint64_t reserved = ctl_uint(sb->rec, "reserved", 0);
 
-	if ((uint64_t)sb->next_exec >= reserved) {
-		rec_number(sb->rec, "reserved", (uint64_t)sb->next_exec +
-		    EXEC_BLOCK);
-		record_save(sb);
-	}
+	if (exec_reserve(sb))
+		(void)record_save(sb, NULL);
 	return (sb->next_exec++);
+}
+
+bool
+exec_reserve(struct sandbox *sb)
+{
+
+	if ((uint64_t)sb->next_exec < ctl_uint(sb->rec, "reserved", 0))
+		return (false);
+	rec_number(sb->rec, "reserved", (uint64_t)sb->next_exec +
+	    EXEC_BLOCK);
+	return (true);
 }
 
 void
@@ -168,6 +175,7 @@ command_run(struct command *cmd)
 		command_failed(cmd, &e);
 		return;
 	}
+	cmd->linked = true;
 	link_kick(sb);
 	command_feed(cmd);
 	nv = box_event(sb, "exec");
@@ -281,7 +289,7 @@ command_feed(struct command *cmd)
 	ssize_t n;
 
 	s = link_shim(cmd->sb, &e);
-	if (s == NULL || !cmd->asked || cmd->ended || cmd->inclosed ||
+	if (s == NULL || !cmd->linked || cmd->ended || cmd->inclosed ||
 	    (cmd->inlen == 0 && !cmd->ineof))
 		return;
 	n = shim_stdin(s, cmd->id, cmd->in, cmd->inlen, cmd->ineof);
@@ -440,11 +448,13 @@ void
 exec_process(struct sandbox *sb, const struct shim_process *p)
 {
 	struct command *cmd;
+	bool first;
 
 	cmd = command_find(sb, p->id);
 	if (cmd == NULL)
 		return;
-	cmd->started = cmd->running = true;
+	first = !cmd->started;
+	cmd->started = cmd->running = cmd->linked = true;
 	cmd->pid = p->pid;
 	out_free(cmd);
 	cmd->freed = cmd->got = p->offset;
@@ -454,6 +464,10 @@ exec_process(struct sandbox *sb, const struct shim_process *p)
 		cmd->sent = cmd->freed;
 	if (cmd->ephemeral && cmd->call == NULL)
 		command_stop(cmd, -1);
+	/* Somebody may have been faster than the shim's answer. */
+	if (first)
+		tell_started(cmd);
+	command_feed(cmd);
 }
 
 void

@@ -287,7 +287,8 @@ ps_run(struct engine_call *c)
 		    cmd->text : "");
 		nvlist_add_string(nv, "tag", cmd->tag != NULL ? cmd->tag :
 		    "");
-		nvlist_add_bool(nv, "running", cmd->running);
+		nvlist_add_bool(nv, "running", cmd->running ||
+		    (!cmd->started && !cmd->ended));
 		nvlist_add_bool(nv, "pty", cmd->pty);
 		nvlist_add_bool(nv, "attached", cmd->call != NULL);
 		call_event(c, nv);
@@ -314,6 +315,12 @@ kill_run(struct engine_call *c)
 	}
 	if (link_shim(sb, &e) == NULL) {
 		call_fail(c, &e);
+		return;
+	}
+	if (!cmd->started && !cmd->ended) {
+		call_fault(c, CO_ESANDBOX_STATE, c->box,
+		    "the command has not begun yet, or was not found again "
+		    "yet; try again in a moment");
 		return;
 	}
 	if (nvlist_exists_number(c->req, "grace_ms") &&

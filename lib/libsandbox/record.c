@@ -241,21 +241,27 @@ record_write(const char *dir, const void *data, size_t len, bool durable,
 	return (ret);
 }
 
-void
-record_save(struct sandbox *sb)
+int
+record_save(struct sandbox *sb, struct co_error *e)
 {
 	struct co_ids ids = { .sandbox_id = sb->id };
-	struct co_error e;
+	struct co_error why;
 	void *buf;
 	size_t len;
+	int ret;
 
 	buf = record_pack(sb, &len);
 	if (buf == NULL)
-		return;
-	if (record_write(sb->dir, buf, len, false, &e) != 0)
+		return (co_error_set(e, CO_ESYS_NOMEM, sb->id,
+		    "out of memory"));
+	ret = record_write(sb->dir, buf, len, false, &why);
+	if (ret != 0)
 		co_log(sb->en->c.log, CO_ERROR, "engine", &ids, "%s",
-		    e.message);
+		    why.message);
+	if (ret != 0 && e != NULL)
+		*e = why;
 	free(buf);
+	return (ret);
 }
 
 /*
