@@ -1,20 +1,27 @@
 /*-
  * SPDX-License-Identifier: BSD-2-Clause
  *
- * The crew that serves a transport.  There is always one more thread than
- * are busy, up to a limit, so that a request that waits (for a lock, for the
- * owner's answer) does not keep others waiting.
+ * The crew that serves a transport.  One thread takes requests and does them,
+ * for as long as that is enough: the kernel wakes all who wait for requests in
+ * turn, and each has to be fetched into a processor's caches.  When it is at
+ * one request for long (which waits for a lock, or for the owner's answer),
+ * another is called, up to a limit, so that others do not wait with it; and
+ * when it is never seen idle, a few may take requests at a time.
  */
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "coppice.h"
 
 #include "fused_internal.h"
 
 #define	ALIGN	4096
+#define	IDLEMAX	4		/* may wait for requests, others rest */
+#define	TICK_NS	2000000L	/* "long" is one to two of these */
+#define	LASTING	16		/* of these: all are busy, or some idle */
 
 struct hand {
 	struct hand		*next;
@@ -30,7 +37,15 @@ struct crew {
 	struct hand		*hands;		/* all that ever were */
 	unsigned int		 nhands;
 	unsigned int		 working;	/* not ended */
-	_Atomic int		 idle;		/* waiting for a request */
+	unsigned int		 resting;
+	unsigned int		 called;	/* of those, to work again */
+	bool			 over;		/* the connection has ended */
+	pthread_cond_t		 rest;
+	_Atomic int		 most;		/* may wait for requests */
+	_Atomic bool		 watched;	/* by who waits for the end */
+	_Atomic uint64_t	 seq;		/* requests taken */
+	_Atomic int		 idle;		/* waiting for a request, or
+						   about to */
 };
 
 int
@@ -76,10 +91,18 @@ crew_help(struct crew *w, struct fused_channel *c)
 	bool more;
 
 	(void)pthread_mutex_lock(&w->lock);
-	more = w->nhands < w->f->o.max_threads &&
-	    atomic_load(&w->idle) == 0 && !atomic_load(&w->f->stopping);
-	if (more)
+	more = atomic_load(&w->idle) == 0 && !atomic_load(&w->f->stopping);
+	if (more && w->called < w->resting) {
+		w->called++;
+		atomic_fetch_add(&w->idle, 1);
+		(void)pthread_cond_signal(&w->rest);
+		more = false;
+	}
+	more = more && w->nhands < w->f->o.max_threads;
+	if (more) {
 		w->nhands++;
+		atomic_fetch_add(&w->idle, 1);
+	}
 	(void)pthread_mutex_unlock(&w->lock);
 	if (!more)
 		return;
@@ -90,6 +113,42 @@ crew_help(struct crew *w, struct fused_channel *c)
 	}
 	(void)pthread_mutex_lock(&w->lock);
 	w->nhands--;
+	atomic_fetch_sub(&w->idle, 1);
+	(void)pthread_mutex_unlock(&w->lock);
+}
+
+/* All are busy: have an eye on how long that lasts. */
+static void
+crew_short(struct crew *w)
+{
+
+	if (atomic_load(&w->watched))
+		return;
+	(void)pthread_mutex_lock(&w->lock);
+	atomic_store(&w->watched, true);
+	(void)pthread_cond_broadcast(&w->cond);
+	(void)pthread_mutex_unlock(&w->lock);
+}
+
+/* One more waits for requests; if that is too many, only when called. */
+static void
+crew_rest(struct crew *w)
+{
+
+	if (atomic_fetch_add(&w->idle, 1) < atomic_load(&w->most))
+		return;
+	(void)pthread_mutex_lock(&w->lock);
+	if (atomic_fetch_sub(&w->idle, 1) > atomic_load(&w->most)) {
+		w->resting++;
+		while (w->called == 0 && !w->over &&
+		    !atomic_load(&w->f->stopping))
+			(void)pthread_cond_wait(&w->rest, &w->lock);
+		w->resting--;
+		/* Who called has counted us. */
+		if (w->called > 0)
+			w->called--;
+	} else
+		atomic_fetch_add(&w->idle, 1);
 	(void)pthread_mutex_unlock(&w->lock);
 }
 
@@ -116,7 +175,9 @@ hand_gone(void *arg)
 
 	(void)pthread_mutex_lock(&w->lock);
 	w->working--;
+	w->over = true;
 	(void)pthread_cond_broadcast(&w->cond);
+	(void)pthread_cond_broadcast(&w->rest);
 	(void)pthread_mutex_unlock(&w->lock);
 }
 
@@ -131,18 +192,18 @@ hand_main(void *arg)
 
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
 	pthread_cleanup_push(hand_gone, h);
-	atomic_fetch_add(&w->idle, 1);
 	while (!atomic_load(&w->f->stopping)) {
 		if ((error = hand_receive(c, &call)) == EINTR)
 			continue;
 		if (error != 0)
 			break;
+		atomic_fetch_add(&w->seq, 1);
 		if (atomic_fetch_sub(&w->idle, 1) == 1)
-			crew_help(w, c);
+			crew_short(w);
 		fused_handle(w->f, &call);
 		if (call.replen > 0 && c->transport->send(c, &call) != 0)
 			fused_unsent(w->f, &call);
-		atomic_fetch_add(&w->idle, 1);
+		crew_rest(w);
 	}
 	pthread_cleanup_pop(1);
 	return (NULL);
@@ -184,6 +245,7 @@ fused_stop(struct fused *f)
 		(void)pthread_mutex_lock(&w->lock);
 		for (h = w->hands; h != NULL; h = h->next)
 			(void)pthread_cancel(h->thread);
+		(void)pthread_cond_broadcast(&w->rest);
 		(void)pthread_mutex_unlock(&w->lock);
 	}
 	(void)pthread_mutex_unlock(&f->lock);
@@ -198,14 +260,75 @@ crew_publish(struct fused *f, struct crew *w)
 	(void)pthread_mutex_unlock(&f->lock);
 }
 
+/* What the watch has seen. */
+struct watch {
+	uint64_t	seq;
+	unsigned int	full;		/* ticks in a row, all busy */
+	unsigned int	lazy;		/* and not */
+};
+
+static void
+crew_tick(struct crew *w)
+{
+	struct timespec ts;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
+	ts.tv_nsec += TICK_NS;
+	if (ts.tv_nsec >= 1000000000L) {
+		ts.tv_nsec -= 1000000000L;
+		ts.tv_sec++;
+	}
+	(void)pthread_cond_timedwait(&w->cond, &w->lock, &ts);
+}
+
+/* A moment later: are all busy, and still with the same? */
+static void
+crew_watch(struct crew *w, struct watch *seen)
+{
+	struct fused_channel *c = w->hands->channel;
+	bool help;
+
+	crew_tick(w);
+	if (atomic_load(&w->idle) > 0) {
+		seen->full = 0;
+		if (++seen->lazy < LASTING)
+			return;
+		seen->lazy = 0;
+		atomic_store(&w->most, 1);
+		atomic_store(&w->watched, false);
+		/* Who ran short meanwhile may not have told. */
+		if (atomic_load(&w->idle) == 0)
+			atomic_store(&w->watched, true);
+		return;
+	}
+	seen->lazy = 0;
+	help = atomic_load(&w->seq) == seen->seq;
+	if (++seen->full == LASTING) {
+		seen->full = 0;
+		help = true;
+		if (atomic_load(&w->most) < IDLEMAX)
+			atomic_fetch_add(&w->most, 1);
+	}
+	if (help && w->working > 0) {
+		(void)pthread_mutex_unlock(&w->lock);
+		crew_help(w, c);
+		(void)pthread_mutex_lock(&w->lock);
+	}
+	seen->seq = atomic_load(&w->seq);
+}
+
 static void
 crew_wait(struct crew *w)
 {
+	struct watch seen = { 0 };
 	struct hand *h;
 
 	(void)pthread_mutex_lock(&w->lock);
 	while (w->working > 0)
-		(void)pthread_cond_wait(&w->cond, &w->lock);
+		if (atomic_load(&w->watched))
+			crew_watch(w, &seen);
+		else
+			(void)pthread_cond_wait(&w->cond, &w->lock);
 	(void)pthread_mutex_unlock(&w->lock);
 	crew_publish(w->f, NULL);
 	while ((h = w->hands) != NULL) {
@@ -219,11 +342,17 @@ crew_wait(struct crew *w)
 int
 fused_serve(struct fused *f, struct fused_channel *c, struct co_error *e)
 {
-	struct crew w = { .f = f, .nhands = 1 };
+	struct crew w = { .f = f, .nhands = 1, .idle = 1,
+	    .most = 1 };
+	pthread_condattr_t a;
 	int error;
 
 	(void)pthread_mutex_init(&w.lock, NULL);
-	(void)pthread_cond_init(&w.cond, NULL);
+	(void)pthread_condattr_init(&a);
+	(void)pthread_condattr_setclock(&a, CLOCK_MONOTONIC);
+	(void)pthread_cond_init(&w.cond, &a);
+	(void)pthread_cond_init(&w.rest, NULL);
+	(void)pthread_condattr_destroy(&a);
 	crew_publish(f, &w);
 	if ((error = hand_start(&w, c)) != 0) {
 		crew_publish(f, NULL);
@@ -234,6 +363,7 @@ fused_serve(struct fused *f, struct fused_channel *c, struct co_error *e)
 			fused_stop(f);
 		crew_wait(&w);
 	}
+	(void)pthread_cond_destroy(&w.rest);
 	(void)pthread_cond_destroy(&w.cond);
 	(void)pthread_mutex_destroy(&w.lock);
 	if (error != 0)
