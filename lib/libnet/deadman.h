@@ -51,7 +51,10 @@ void net_host_check(struct net *, net_finding *, void *);
 /* smoke.c and the platform's part of it. */
 int net_smoke_run(struct net *, const struct net_smoke *, bool operator,
     struct co_error *);
+/* Only whether the operator still answers. */
+int net_smoke_operator(const struct net_smoke *, struct co_error *);
 bool net_smoke_ping(const struct net_addr *, int ms);
+int net_smoke_ms(const struct net_smoke *);
 int net_smoke_inside(struct net *, const struct net_smoke *,
     struct co_error *);
 int net_smoke_probe(const struct net_lease *, const struct net_smoke *,

@@ -465,11 +465,12 @@ struct net_setup {
 int net_setup(struct net *, const struct net_setup *, struct co_error *);
 
 /**
- * net_teardown(n, e):
- * Undo net_setup(), under the same switch: refused with CO_ENET_INUSE while
- * sandboxes are attached.
+ * net_teardown(n, s, e):
+ * Undo net_setup(), under the same switch; of ${s}, which may be NULL, only
+ * the operator matters.  Refused with CO_ENET_INUSE while sandboxes are
+ * attached.
  */
-int net_teardown(struct net *, struct co_error *);
+int net_teardown(struct net *, const struct net_smoke *, struct co_error *);
 
 /* One finding of net_check(), for "coppicectl doctor" and "net show". */
 enum net_health {

@@ -53,21 +53,20 @@ setup_smoke(struct net *n, const struct net_setup *s, bool operator,
 
 /* Whether the operator answered before we touched anything. */
 static bool
-setup_operator(const struct net_setup *s)
+operator_answers(const struct net_smoke *s)
 {
 	struct net_addr a;
 
-	return (s->smoke != NULL && s->smoke->operator != NULL &&
-	    net_addr_parse(s->smoke->operator, &a) == 0 &&
-	    net_smoke_ping(&a, s->smoke->timeout_ms > 0 ?
-	    s->smoke->timeout_ms : 3000));
+	return (s != NULL && s->operator != NULL &&
+	    net_addr_parse(s->operator, &a) == 0 &&
+	    net_smoke_ping(&a, net_smoke_ms(s)));
 }
 
 static int
 setup_change(struct net *n, const struct net_setup *s, struct net_deadman *d,
     struct co_error *e)
 {
-	bool operator = setup_operator(s);
+	bool operator = operator_answers(s->smoke);
 	bool fresh = s->dns && !net_unbound_there(n);
 
 	if (net_host_save(n, net_deadman_dir(d), e) != 0)
@@ -114,10 +113,12 @@ net_setup(struct net *n, const struct net_setup *s, struct co_error *e)
 	return (r);
 }
 
-/* The rules that come back have passed their test when they were made. */
+/* No sandbox can try what is left then, but the operator can be asked. */
 static int
-teardown_change(struct net *n, struct net_deadman *d, struct co_error *e)
+teardown_change(struct net *n, const struct net_smoke *s,
+    struct net_deadman *d, struct co_error *e)
 {
+	bool operator = operator_answers(s);
 
 	if (net_host_save(n, net_deadman_dir(d), e) != 0)
 		return (-1);
@@ -128,11 +129,13 @@ teardown_change(struct net *n, struct net_deadman *d, struct co_error *e)
 	if (net_host_undo(n, e) != 0)
 		return (net_deadman_revert(d, e));
 	net_point("teardown-undone");
+	if (operator && net_smoke_operator(s, e) != 0)
+		return (net_deadman_revert(d, e));
 	return (net_deadman_confirm(d, e));
 }
 
 int
-net_teardown(struct net *n, struct co_error *e)
+net_teardown(struct net *n, const struct net_smoke *s, struct co_error *e)
 {
 	struct net_deadman *d;
 	int i, r = 0;
@@ -145,7 +148,7 @@ net_teardown(struct net *n, struct co_error *e)
 	if (net_statefd(n, e) < 0 || net_deadman_open(n, &d, e) != 0)
 		return (-1);
 	if (net_host_touched(n))
-		r = teardown_change(n, d, e);
+		r = teardown_change(n, s, d, e);
 	net_deadman_close(d);
 	if (r != 0 || net_unbound_remove(n, e) != 0 ||
 	    net_host_forget(n, e) != 0)

@@ -40,6 +40,13 @@ smoke_sockaddr(const struct net_addr *a, uint16_t port,
 	return (sizeof(*in6));
 }
 
+int
+net_smoke_ms(const struct net_smoke *s)
+{
+
+	return (s->timeout_ms > 0 ? s->timeout_ms : 3000);
+}
+
 static uint16_t
 checksum(const uint8_t *p, size_t n)
 {
@@ -188,7 +195,7 @@ net_smoke_probe(const struct net_lease *l, const struct net_smoke *s,
 	struct net_addr a;
 	uint16_t port;
 	char g[NET_ADDRSTR];
-	int ms = s->timeout_ms > 0 ? s->timeout_ms : 3000;
+	int ms = net_smoke_ms(s);
 
 	net_addr_print(&l->gateway, g);
 	/* The first one may be lost while the bridge wakes up. */
@@ -216,16 +223,24 @@ net_smoke_probe(const struct net_lease *l, const struct net_smoke *s,
 }
 
 int
+net_smoke_operator(const struct net_smoke *s, struct co_error *e)
+{
+	struct net_addr a;
+
+	if (net_addr_parse(s->operator, &a) == 0 &&
+	    net_smoke_ping(&a, net_smoke_ms(s)))
+		return (0);
+	return (co_error_set(e, CO_ENET_UPLINK, s->operator,
+	    "smoke test: %s, from where the operator works, no longer "
+	    "answers", s->operator));
+}
+
+int
 net_smoke_run(struct net *n, const struct net_smoke *s, bool operator,
     struct co_error *e)
 {
-	struct net_addr a;
-	int ms = s->timeout_ms > 0 ? s->timeout_ms : 3000;
 
-	if (operator && net_addr_parse(s->operator, &a) == 0 &&
-	    !net_smoke_ping(&a, ms))
-		return (co_error_set(e, CO_ENET_UPLINK, s->operator,
-		    "smoke test: %s, from where the operator works, no "
-		    "longer answers", s->operator));
+	if (operator && net_smoke_operator(s, e) != 0)
+		return (-1);
 	return (net_smoke_inside(n, s, e));
 }

@@ -64,13 +64,16 @@ setup_run(struct engine_call *c)
 static int
 teardown_work(struct task *t, struct co_error *e)
 {
+	struct net_smoke smoke = {
+		.operator = ctl_string(t->req, "operator", NULL)
+	};
 	int ret;
 
 	if (t->en->net == NULL)
 		return (no_net(e));
 	net_lock(t->en);
 	net_dns_stop(t->en->net);
-	ret = net_teardown(t->en->net, e);
+	ret = net_teardown(t->en->net, &smoke, e);
 	net_unlock(t->en);
 	return (ret);
 }

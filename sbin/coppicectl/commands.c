@@ -54,7 +54,7 @@ const struct command commands[] = {
 	    "prepare the host's network", false },
 	{ "net show", cmd_net_show, "net show [sandbox]",
 	    "show the network, or a sandbox's policy", false },
-	{ "net teardown", cmd_net_teardown, "net teardown",
+	{ "net teardown", cmd_net_teardown, "net teardown [-o address]",
 	    "undo \"net setup\"", false },
 	{ "pause", cmd_pause, "pause sandbox ...",
 	    "freeze sandboxes", false },

@@ -264,10 +264,18 @@ cmd_net_setup(int argc, char **argv)
 int
 cmd_net_teardown(int argc, char **argv)
 {
+	nvlist_t *nv = request("net.teardown", NULL);
+	int ch;
 
-	(void)argv;
-	if (argc != 1)
+	while ((ch = getopt(argc, argv, "+o:")) != -1)
+		switch (ch) {
+		case 'o':
+			nvlist_add_string(nv, "operator", optarg);
+			break;
+		default:
+			usage();
+		}
+	if (optind != argc)
 		usage();
-	return (ask(request("net.teardown", NULL), NULL, NULL, NULL) == 0 ?
-	    0 : failure());
+	return (ask(nv, NULL, NULL, NULL) == 0 ? 0 : failure());
 }

@@ -161,6 +161,8 @@ net_body() {
 	atf_check -s exit:2 -e match:usage coppicectl net set web
 	atf_check -o ignore coppicectl net setup -n -t 192.0.2.9
 	asked "op=net.setup dns=false target=192.0.2.9"
+	atf_check -o ignore coppicectl net teardown -o 192.0.2.8
+	asked "op=net.teardown operator=192.0.2.8"
 }
 
 atf_init_test_cases() {

@@ -440,7 +440,7 @@ ATF_TC_BODY(smoke_name, tc)
 	servers(&w);
 	ATF_REQUIRE_EQ_MSG(0, net_setup(w.net, &s, &e), "%s", e.message);
 	ATF_CHECK_EQ(-1, net_dns_fd(w.net));
-	ATF_REQUIRE_EQ(0, net_teardown(w.net, &e));
+	ATF_REQUIRE_EQ(0, net_teardown(w.net, NULL, &e));
 	sm.name = "nothing.example";
 	ATF_CHECK_EQ(-1, net_setup(w.net, &s, &e));
 	ATF_CHECK_EQ(CO_ENET_REVERTED, e.code);

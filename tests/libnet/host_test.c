@@ -93,8 +93,8 @@ ATF_TC_BODY(idempotent, tc)
 	ATF_CHECK_EQ(2, probes);
 	ATF_CHECK_EQ(1, net_rules_base_ok(w.net->rules, &e));
 	/* And away: all is as it was. */
-	ATF_REQUIRE_EQ_MSG(0, net_teardown(w.net, &e), "%s", e.message);
-	ATF_REQUIRE_EQ(0, net_teardown(w.net, &e));
+	ATF_REQUIRE_EQ_MSG(0, net_teardown(w.net, NULL, &e), "%s", e.message);
+	ATF_REQUIRE_EQ(0, net_teardown(w.net, NULL, &e));
 	ATF_CHECK_EQ('0', ip_forward());
 	ATF_REQUIRE_EQ(0, w_run(&w, w.home, after, sizeof(after), "nft",
 	    "list", "ruleset", NULL));
@@ -115,7 +115,7 @@ ATF_TC_BODY(busy, tc)
 
 	w_open(&w, true);
 	w_box(&w, &a, "mode open\n");
-	ATF_CHECK_EQ(-1, net_teardown(w.net, &e));
+	ATF_CHECK_EQ(-1, net_teardown(w.net, NULL, &e));
 	ATF_CHECK_EQ(CO_ENET_INUSE, e.code);
 	/* A new base keeps those that are attached, without a gap. */
 	ATF_REQUIRE_EQ(0, w_run(&w, w.home, NULL, 0, "nft", "insert rule "
@@ -125,7 +125,7 @@ ATF_TC_BODY(busy, tc)
 	ATF_CHECK(w_ping(&w, a.ns, "10.78.0.1"));
 	ATF_CHECK(w_tcp(&w, a.ns, W_INET4, W_PORT));
 	w_unbox(&w, &a);
-	ATF_CHECK_EQ_MSG(0, net_teardown(w.net, &e), "%s", e.message);
+	ATF_CHECK_EQ_MSG(0, net_teardown(w.net, NULL, &e), "%s", e.message);
 	w_close(&w);
 }
 
@@ -142,7 +142,7 @@ ATF_TC_BODY(forwarding, tc)
 	ATF_REQUIRE_EQ(1, write(fd, "1", 1));
 	close(fd);
 	ATF_REQUIRE_EQ(0, net_setup(w.net, NULL, &e));
-	ATF_REQUIRE_EQ(0, net_teardown(w.net, &e));
+	ATF_REQUIRE_EQ(0, net_teardown(w.net, NULL, &e));
 	ATF_CHECK_EQ('1', ip_forward());
 	w_close(&w);
 }
@@ -286,7 +286,7 @@ ATF_TC_BODY(smoke, tc)
 
 	w_open(&w, false);
 	ATF_REQUIRE_EQ_MSG(0, net_setup(w.net, &s, &e), "%s", e.message);
-	ATF_REQUIRE_EQ(0, net_teardown(w.net, &e));
+	ATF_REQUIRE_EQ(0, net_teardown(w.net, NULL, &e));
 	ATF_CHECK_EQ(0, w_links(&w));
 	/* Nobody there. */
 	sm.target = "203.0.113.77:80";

@@ -256,7 +256,7 @@ sweep(void)
 	}
 	if (current->net != NULL) {
 		(void)net_reconcile(current->net, NULL, 0, &rep, NULL);
-		(void)net_teardown(current->net, NULL);
+		(void)net_teardown(current->net, NULL, NULL);
 	}
 	(void)run(0, NULL, 0, "/sbin/ifconfig", "uplink0", "destroy", NULL);
 	(void)run(0, NULL, 0, "/bin/rm", "-rf", current->dir, NULL);
@@ -347,7 +347,7 @@ world_close(struct world *w)
 	}
 	ATF_CHECK_EQ_MSG(0, net_reconcile(w->net, NULL, 0, &rep, &e), "%s",
 	    e.message);
-	ATF_CHECK_EQ_MSG(0, net_teardown(w->net, &e), "%s", e.message);
+	ATF_CHECK_EQ_MSG(0, net_teardown(w->net, NULL, &e), "%s", e.message);
 	net_close(w->net);
 	(void)run(0, NULL, 0, "/sbin/ifconfig", "uplink0", "destroy", NULL);
 	(void)run(0, NULL, 0, "/bin/rm", "-rf", w->dir, NULL);
@@ -645,7 +645,7 @@ ATF_TC_BODY(setup, tc)
 	    strstr(after, "port = 23") != NULL);
 	/* Again: nothing to do, and no probe is asked. */
 	ATF_CHECK_EQ(0, net_setup(w.net, &s, &e));
-	ATF_REQUIRE_EQ_MSG(0, net_teardown(w.net, &e), "%s", e.message);
+	ATF_REQUIRE_EQ_MSG(0, net_teardown(w.net, NULL, &e), "%s", e.message);
 	expect_conf(&w, mine);
 	ATF_REQUIRE_EQ(0, run(0, after, sizeof(after), "/sbin/pfctl", "-qs",
 	    "rules", NULL));
@@ -901,7 +901,7 @@ ATF_TC_BODY(kill_change, tc)
 					_exit(50);
 				countdown = k;
 				_exit((i == 0 ? net_setup(n, NULL, &e) :
-				    net_teardown(n, &e)) == 0 ? 0 : 51);
+				    net_teardown(n, NULL, &e)) == 0 ? 0 : 51);
 			}
 			waitpid(pid, &status, 0);
 			killed = WIFSIGNALED(status);
@@ -923,7 +923,7 @@ ATF_TC_BODY(kill_change, tc)
 				    NULL, 0, &rep, &e), "%s: %s", when,
 				    e.message);
 			}
-			ATF_REQUIRE_EQ_MSG(0, net_teardown(w.net, &e),
+			ATF_REQUIRE_EQ_MSG(0, net_teardown(w.net, NULL, &e),
 			    "%s: %s", when, e.message);
 			ATF_CHECK_MSG(!is_new(when), "%s", when);
 			expect_conf(&w, operators);

@@ -27,11 +27,17 @@
  */
 static int countdown;
 static volatile char *where;
+static struct world *cut_off;		/* from the operator, by a teardown */
 
 void
 net_point(const char *name)
 {
 
+	if (cut_off != NULL && strcmp(name, "teardown-undone") == 0)
+		ATF_REQUIRE_EQ(0, w_run(cut_off, cut_off->home, NULL, 0,
+		    "nft", "add table ip cut; add chain ip cut c { type "
+		    "filter hook output priority 0; }; add rule ip cut c ip "
+		    "daddr " W_LAN4 " drop", NULL));
 	if (countdown > 0 && --countdown == 0) {
 		if (where != NULL)
 			snprintf((char *)(uintptr_t)where, 64, "%s", name);
@@ -680,8 +686,8 @@ ATF_TC_BODY(kill_setup, tc)
 			ATF_REQUIRE_EQ(0, net_reconcile(w.net, NULL, 0, &rep,
 			    &e));
 		}
-		ATF_REQUIRE_EQ_MSG(0, net_teardown(w.net, &e), "%s: %s", when,
-		    e.message);
+		ATF_REQUIRE_EQ_MSG(0, net_teardown(w.net, NULL, &e), "%s: %s",
+		    when, e.message);
 		ATF_CHECK_EQ('0', ip_forward());
 		ATF_CHECK_EQ_MSG(0, w_rules(&w, "coppice"), "%s", when);
 	}
@@ -732,7 +738,7 @@ ATF_TC_BODY(kill_teardown, tc)
 			if (net_open(&w.conf, &n, NULL) != 0)
 				_exit(50);
 			countdown = k;
-			_exit(net_teardown(n, NULL) == 0 ? 0 : 51);
+			_exit(net_teardown(n, NULL, NULL) == 0 ? 0 : 51);
 		}
 		ATF_REQUIRE_EQ(pid, waitpid(pid, &status, 0));
 		killed = WIFSIGNALED(status);
@@ -746,8 +752,8 @@ ATF_TC_BODY(kill_teardown, tc)
 		else
 			old++;
 		reopen(&w);
-		ATF_REQUIRE_EQ_MSG(0, net_teardown(w.net, &e), "%s: %s", when,
-		    e.message);
+		ATF_REQUIRE_EQ_MSG(0, net_teardown(w.net, NULL, &e), "%s: %s",
+		    when, e.message);
 		ATF_CHECK_MSG(!is_new(&w, when), "%s", when);
 		ATF_REQUIRE_EQ(0, w_run(&w, w.home, out, sizeof(out), "ip",
 		    "-o", "link", NULL));
@@ -756,6 +762,34 @@ ATF_TC_BODY(kill_teardown, tc)
 	}
 	ATF_CHECK_MSG(new >= 4, "%d", new);
 	ATF_CHECK_MSG(old >= 3, "%d", old);
+	w_close(&w);
+}
+
+/* A teardown that cuts the operator off is taken back. */
+ATF_TC(lost_operator);
+ATF_TC_HEAD(lost_operator, tc)
+{
+
+	NEEDS(tc);
+}
+ATF_TC_BODY(lost_operator, tc)
+{
+	struct net_smoke sm = { .operator = W_LAN4, .timeout_ms = 600 };
+	struct world w;
+	struct co_error e;
+
+	w_open(&w, true);
+	cut_off = &w;
+	ATF_REQUIRE_EQ(-1, net_teardown(w.net, &sm, &e));
+	cut_off = NULL;
+	ATF_CHECK_EQ(CO_ENET_REVERTED, e.code);
+	ATF_CHECK_MSG(strstr(e.message, W_LAN4) != NULL, "%s", e.message);
+	ATF_CHECK(is_new(&w, "taken back"));
+	ATF_CHECK_EQ(1, net_rules_base_ok(w.net->rules, &e));
+	ATF_REQUIRE_EQ(0, w_run(&w, w.home, NULL, 0, "nft", "delete", "table",
+	    "ip", "cut", NULL));
+	ATF_CHECK_EQ_MSG(0, net_teardown(w.net, &sm, &e), "%s", e.message);
+	ATF_CHECK(!is_new(&w, "gone"));
 	w_close(&w);
 }
 
@@ -842,7 +876,7 @@ ATF_TC_BODY(kill_switch, tc)
 			snprintf(number, sizeof(number), "0");
 			ATF_REQUIRE_EQ_MSG(0, net_setup(w.net, NULL, &e),
 			    "%s: %s", when, e.message);
-			ATF_REQUIRE_EQ_MSG(0, net_teardown(w.net, &e),
+			ATF_REQUIRE_EQ_MSG(0, net_teardown(w.net, NULL, &e),
 			    "%s: %s", when, e.message);
 		}
 	ATF_CHECK_MSG(reverted >= 9, "%d", reverted);
@@ -866,6 +900,7 @@ add(atf_tp_t *tp)
 	ATF_TP_ADD_TC(tp, kill_reconcile);
 	ATF_TP_ADD_TC(tp, kill_setup);
 	ATF_TP_ADD_TC(tp, kill_teardown);
+	ATF_TP_ADD_TC(tp, lost_operator);
 	ATF_TP_ADD_TC(tp, kill_switch);
 	return (atf_no_error());
 }
