@@ -390,7 +390,8 @@ net_host_apply(struct net *n, struct co_error *e)
 	    net_render_pf_last(&n->conf), e) != 0)
 		return (-1);
 	net_point("host-anchors");
-	if (apply_main(n, e) != 0 || net_pf_enable(true, e) != 0)
+	if (apply_main(n, e) != 0 || net_pf_cookies(e) != 0 ||
+	    net_pf_enable(true, e) != 0)
 		return (-1);
 	net_point("host-rules");
 	if ((on = net_rules_base_ok(n->rules, e)) < 0)

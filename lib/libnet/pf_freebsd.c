@@ -8,6 +8,7 @@
  */
 
 #include <sys/ioctl.h>
+#include <sys/nv.h>
 #include <sys/socket.h>
 
 #include <errno.h>
@@ -335,6 +336,51 @@ net_pf_enable(bool on, struct co_error *e)
 	if (err != 0)
 		return (co_error_errno(e, err, "pf", "can't turn pf %s",
 		    on ? "on" : "off"));
+	return (0);
+}
+
+/*
+ * A pf whose options nobody has loaded may take any open connection for a
+ * flood (its mark is zero): it then answers everybody with a cookie, before
+ * it looks at rules, and what passes a bridge never gets further than that.
+ * Options that pfctl loads, if only by default, have a mark, and are left as
+ * they are.
+ */
+int
+net_pf_cookies(struct co_error *e)
+{
+	char buf[4096];
+	struct pfioc_nv io = { .data = buf, .size = sizeof(buf) };
+	nvlist_t *nv = NULL;
+	int dev, err = 0;
+
+	if ((dev = net_pf_open(e)) < 0)
+		return (-1);
+	if (ioctl(dev, DIOCGETSYNCOOKIES, &io) != 0 ||
+	    (nv = nvlist_unpack(buf, io.len, 0)) == NULL)
+		goto out;		/* a kernel that knows none */
+	if (!nvlist_exists_bool(nv, "adaptive") ||
+	    !nvlist_get_bool(nv, "adaptive") ||
+	    !nvlist_exists_number(nv, "highwater") ||
+	    nvlist_get_number(nv, "highwater") != 0)
+		goto out;
+	nvlist_destroy(nv);
+	nv = nvlist_create(0);
+	nvlist_add_bool(nv, "enabled", false);
+	nvlist_add_bool(nv, "adaptive", false);
+	nvlist_add_number(nv, "highwater", 25000);	/* as pfctl does */
+	nvlist_add_number(nv, "lowwater", 12500);
+	io.size = sizeof(buf);
+	if ((io.data = nvlist_pack(nv, &io.len)) == NULL ||
+	    ioctl(dev, DIOCSETSYNCOOKIES, &io) != 0)
+		err = errno;
+	free(io.data);
+out:
+	nvlist_destroy(nv);
+	close(dev);
+	if (err != 0)
+		return (co_error_errno(e, err, "pf",
+		    "can't set pf's syncookies"));
 	return (0);
 }
 

@@ -43,6 +43,8 @@ bool net_pf_skipped(const char *ifname);
 /* Whether pf filters at all: 1, 0 or -1. */
 int net_pf_enabled(struct co_error *);
 int net_pf_enable(bool, struct co_error *);
+/* See that pf does not take everything for a flood. */
+int net_pf_cookies(struct co_error *);
 
 int net_pf_open(struct co_error *);
 /* Call ${f} with the name of each anchor right below ${parent}. */

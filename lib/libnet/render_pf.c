@@ -286,6 +286,35 @@ pf_inward(struct net_buf *b, const struct net_plan *pl)
 		    "state\nblock drop quick from any to <own>\n");
 }
 
+/*
+ * Take out lines that stand there before.  All rules are quick, so the
+ * second of two decides nothing; and newer kernels don't keep it.
+ */
+static char *
+pf_once(char *text)
+{
+	char *from, *line, *to;
+	size_t k, n;
+
+	if (text == NULL)
+		return (NULL);
+	for (from = to = text; *from != '\0'; from += n) {
+		n = strcspn(from, "\n");
+		n += from[n] == '\n';
+		for (line = text; line < to; line += k) {
+			k = strcspn(line, "\n") + 1;
+			if (k == n && memcmp(line, from, n) == 0)
+				break;
+		}
+		if (line < to)
+			continue;
+		memmove(to, from, n);
+		to += n;
+	}
+	*to = '\0';
+	return (text);
+}
+
 char *
 net_render_pf_plan(const struct net_conf *c, const struct net_plan *pl)
 {
@@ -310,7 +339,7 @@ net_render_pf_plan(const struct net_conf *c, const struct net_plan *pl)
 	pf_neighbours(&b, c, pl);
 	pf_lists(&b, pl);
 	pf_inward(&b, pl);
-	return (net_buf_take(&b));
+	return (pf_once(net_buf_take(&b)));
 }
 
 char *
