@@ -267,7 +267,7 @@ on_message(void *arg, nvlist_t *nv, int *fds, size_t nfds)
 {
 	struct client *c = arg;
 
-	if (!c->doomed && nvlist_exists(nv, "to")) {
+	if (!c->doomed && nvlist_exists_number(nv, "to")) {
 		ctl_close_fds(fds, nfds);
 		on_input(c, nv);
 	} else if (c->doomed || !nvlist_exists_number(nv, "req") ||
