@@ -153,6 +153,19 @@ file_entry(struct file *f, int dirfd, const char *name, const char *path,
 	file_emit(f, FILE_ITEM, &m, NULL, 0);
 }
 
+/* Who asked for a relative path does not know the user's home. */
+static const char *
+file_path(const struct file *f)
+{
+	static char full[4097];
+	const char *path = sw_str(f->m, F_PATH, "");
+
+	if (path[0] == '/' || snprintf(full, sizeof(full), "%s/%s",
+	    f->user.home, path) >= (int)sizeof(full))
+		return (path);
+	return (full);
+}
+
 static int
 do_stat(struct file *f)
 {
@@ -162,7 +175,7 @@ do_stat(struct file *f)
 	if (fstatat(AT_FDCWD, path, &st, sw_num(f->m, F_FOLLOW, 0) != 0 ?
 	    0 : AT_SYMLINK_NOFOLLOW) != 0)
 		return (errno);
-	file_entry(f, AT_FDCWD, path, path, &st);
+	file_entry(f, AT_FDCWD, path, file_path(f), &st);
 	return (0);
 }
 
@@ -185,7 +198,7 @@ do_read(struct file *f)
 		return (EISDIR);
 	if (at != 0 && lseek(fd, at, SEEK_SET) == -1)
 		return (errno);
-	file_entry(f, AT_FDCWD, "", sw_str(f->m, F_PATH, ""), &st);
+	file_entry(f, AT_FDCWD, "", file_path(f), &st);
 	while (left > 0) {
 		n = read(fd, buf, left < chunk ? (size_t)left : chunk);
 		if (n == -1)
