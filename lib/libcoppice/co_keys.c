@@ -19,6 +19,13 @@ absolute(const char *s)
 	return (s[0] == '/' ? NULL : "an absolute path");
 }
 
+static const char *
+absolute_or_none(const char *s)
+{
+
+	return (*s == '\0' ? NULL : absolute(s));
+}
+
 /* Levels are checked by the code that sets them. */
 static const char *
 loglevel(const char *s)
@@ -180,6 +187,39 @@ const struct co_key co_keys[] = {
 	NUM("dns.port", CO_INT, "5335", 1024, 65535,
 	    "port of unbound on the gateway, behind the relay"),
 	NUM("dns.floor", CO_SECONDS, "5s", 0, 3600000,
-	    "shortest life of an address learnt from an answer")
+	    "shortest life of an address learnt from an answer"),
+
+	LIST("gateway.listen", "127.0.0.1:3000", NULL,
+	    "addresses that the gateway serves"),
+	LIST("gateway.envd_listen", "", NULL,
+	    "addresses where it serves the debug mode of SDKs"),
+	TEXT("gateway.domain", "", NULL,
+	    "domain of PORT-ID.DOMAIN, the hosts of sandboxes"),
+	TEXT("gateway.keys", "", absolute_or_none,
+	    "file of API keys; empty for gateway/keys in state"),
+	TEXT("gateway.tls_cert", "", absolute_or_none,
+	    "certificate chain; empty for no TLS"),
+	TEXT("gateway.tls_key", "", absolute_or_none,
+	    "key of the certificate"),
+	TEXT("gateway.template", "tiny", NULL,
+	    "template that clients call base"),
+	TEXT("gateway.user", "", NULL,
+	    "who runs commands; empty for whom the template names"),
+	NUM("gateway.head_timeout", CO_SECONDS, "15s", 100, 600000,
+	    "time for the head of a request to arrive"),
+	NUM("gateway.idle_timeout", CO_SECONDS, "75s", 100, 3600000,
+	    "time that a connection may wait for a request"),
+	NUM("gateway.stall_timeout", CO_SECONDS, "60s", 100, 3600000,
+	    "time without progress before a client is hung up on"),
+	NUM("gateway.max_connections", CO_INT, "4096", 1, 100000,
+	    "connections at a time"),
+	NUM("gateway.max_upload", CO_SIZE, "16gb", 1, 1024 * GB,
+	    "size of a file that is uploaded"),
+	NUM("gateway.rate", CO_INT, "0", 0, 1000000,
+	    "requests a second that a key may make; 0 is any number"),
+	NUM("gateway.max_sandboxes", CO_INT, "0", 0, 100000,
+	    "sandboxes that a key may have; 0 is any number"),
+	NUM("gateway.max_memory", CO_SIZE, "0", 0, 1024 * GB,
+	    "memory of all sandboxes of a key; 0 is any")
 };
 const size_t co_nkeys = sizeof(co_keys) / sizeof(co_keys[0]);

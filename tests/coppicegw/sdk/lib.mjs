@@ -1,0 +1,67 @@
+// What the suites share: the SDK from where it is installed, one sandbox per
+// file, and a few assertions.
+import { createRequire } from 'node:module'
+import { after } from 'node:test'
+import assert from 'node:assert/strict'
+import path from 'node:path'
+
+const sdk = process.env.SDK
+const require = createRequire(path.join(sdk, 'x.js'))
+export const e2b = require('e2b')
+export const { Sandbox } = e2b
+export const api = process.env.E2B_API_URL
+export const key = process.env.E2B_API_KEY
+export { assert }
+
+const made = []
+
+// A sandbox that is gone when the file's tests are over.
+export async function create(...args) {
+	const s = await Sandbox.create(...args)
+	made.push(s.sandboxId)
+	return s
+}
+
+after(async () => {
+	for (const id of made)
+		await Sandbox.kill(id).catch(() => {})
+})
+
+// Fails unless fn throws an error of the class, whose message matches.
+export async function throws(fn, cls, re) {
+	let err
+	try {
+		await fn()
+	} catch (e) {
+		err = e
+	}
+	assert.ok(err, 'nothing was thrown')
+	assert.ok(err instanceof cls, `${err.constructor.name}: ${err.message}`)
+	if (re)
+		assert.match(err.message, re)
+	return err
+}
+
+export const sleep = (ms) => new Promise((r) => setTimeout(r, ms))
+
+// Wait until fn is true, ten seconds at most.
+export async function until(fn, what) {
+	for (let i = 0; i < 100; i++) {
+		if (await fn())
+			return
+		await sleep(100)
+	}
+	assert.fail(`it never came: ${what ?? fn}`)
+}
+
+// The API without the SDK.
+export function raw(method, where, body, headers = {}) {
+	return fetch(api + where, {
+		method,
+		headers: { 'X-API-KEY': key, ...(body !== undefined &&
+		    typeof body !== 'string' && { 'Content-Type':
+		    'application/json' }), ...headers },
+		body: body === undefined || typeof body === 'string' ? body :
+		    JSON.stringify(body),
+	})
+}
