@@ -40,6 +40,13 @@ const struct command commands[] = {
 	    "show commands and how they are used", false },
 	{ "history", cmd_history, "history [-r] [-w label] sandbox",
 	    "list the steps that can be undone", false },
+	{ "key create", cmd_key_create, "key create [-f file] [-m size] "
+	    "[-n sandboxes] [-r rate] [-s scope] name",
+	    "make an API key of the gateway", false },
+	{ "key list", cmd_key_list, "key list [-f file]",
+	    "list API keys", false },
+	{ "key revoke", cmd_key_revoke, "key revoke [-f file] id",
+	    "make an API key worthless", false },
 	{ "kill", cmd_kill, "kill [-s signal] sandbox exec ...",
 	    "send a signal to commands", false },
 	{ "list", cmd_list, "list [-q] [-l label=value] [-s state]",

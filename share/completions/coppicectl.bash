@@ -16,11 +16,13 @@ _coppicectl()
 	noun=${COMP_WORDS[i]} verb=${COMP_WORDS[i+1]}
 	if [[ $i -ge $COMP_CWORD ]]; then
 		words="attach clone cp create destroy diff doctor events exec
-		    help history kill list logs net pause ps redo rename
+		    help history key kill list logs net pause ps redo rename
 		    resume safeguard shell show snapshot start stop template
 		    timeout top undo version -s --libxo"
 	elif [[ $((i + 1)) -eq $COMP_CWORD && $noun == net ]]; then
 		words="set setup show teardown"
+	elif [[ $((i + 1)) -eq $COMP_CWORD && $noun == key ]]; then
+		words="create list revoke"
 	elif [[ $((i + 1)) -eq $COMP_CWORD && $noun == safeguard ]]; then
 		words="allow deny list set"
 	elif [[ $((i + 1)) -eq $COMP_CWORD && $noun == template ]]; then

@@ -1,7 +1,7 @@
 # Completion of coppicectl(8) for fish.
 
 set -l commands attach clone cp create destroy diff doctor events exec help \
-    history kill list logs net pause ps redo rename resume safeguard shell \
+    history key kill list logs net pause ps redo rename resume safeguard shell \
     show snapshot start stop template timeout top undo version
 set -l boxes attach clone cp destroy diff events exec history kill logs pause \
     ps redo rename resume shell show snapshot start stop timeout undo
@@ -14,6 +14,8 @@ complete -c coppicectl -n "not __fish_seen_subcommand_from $commands" \
     -l libxo -x -a "json xml json,pretty"
 complete -c coppicectl -n "__fish_seen_subcommand_from net" -f \
     -a "set setup show teardown"
+complete -c coppicectl -n "__fish_seen_subcommand_from key" -f \
+    -a "create list revoke"
 complete -c coppicectl -n "__fish_seen_subcommand_from safeguard" -f \
     -a "allow deny list set"
 complete -c coppicectl -n "__fish_seen_subcommand_from template" \

@@ -37,7 +37,7 @@ described_body() {
 atf_test_case completions
 completions_body() {
 	coppicectl help | awk '{ print $1 }' | uniq >nouns
-	coppicectl help | awk '$1 ~ /^(net|safeguard|template)$/ { print $2 }
+	coppicectl help | awk '$1 ~ /^(key|net|safeguard|template)$/ { print $2 }
 	    ' | sort -u >verbs
 	[ "$(wc -l <nouns)" -gt 25 ] || atf_fail "no commands"
 	[ "$(wc -l <verbs)" -gt 9 ] || atf_fail "no verbs"
