@@ -11,7 +11,7 @@
 #include "gw.h"
 
 #define	FORKS_MAX	32
-#define	TIMEOUT_DEFAULT	300
+#define	TIMEOUT_DEFAULT	15
 #define	TIMEOUT_MAX	(30 * 86400)
 
 struct forking {

@@ -10,9 +10,9 @@
 
 #include "gw.h"
 
-#define	TIMEOUT_DEFAULT	300
+#define	TIMEOUT_RESUME	15
+#define	TIMEOUT_CONNECT	300
 #define	TIMEOUT_MAX	(30 * 86400)
-#define	FORKS_MAX	32
 
 static bool
 has_id(struct req *r)
@@ -24,6 +24,20 @@ has_id(struct req *r)
 	}
 	reply_error(r, 404, "there is no sandbox \"%.64s\"", r->param[0]);
 	return (false);
+}
+
+/* The body, unless it wants that memory is forgotten: we freeze it. */
+static json_t *
+with_memory(struct req *r)
+{
+	json_t *j = body_object(r);
+
+	if (!json_is_false(json_object_get(j, "memory")))
+		return (j);
+	json_decref(j);
+	reply_error(r, 400, "a sandbox can't pause or resume without its "
+	    "memory");
+	return (NULL);
 }
 
 /*
@@ -59,10 +73,12 @@ pause_shown(void *arg, const nvlist_t *nv, int fd, const struct co_error *e)
 void
 api_pause(struct req *r)
 {
+	json_t *j;
 
-	if (has_id(r))
-		(void)ask(r, question("show", r->box, r->as), NULL,
-		    pause_shown);
+	if (!has_id(r) || (j = with_memory(r)) == NULL)
+		return;
+	json_decref(j);
+	(void)ask(r, question("show", r->box, r->as), NULL, pause_shown);
 }
 
 /*
@@ -174,9 +190,9 @@ resume(struct req *r, bool connect)
 	struct resuming *s;
 	const json_t *v;
 	json_t *j;
-	json_int_t secs = TIMEOUT_DEFAULT;
+	json_int_t secs = connect ? TIMEOUT_CONNECT : TIMEOUT_RESUME;
 
-	if (!has_id(r) || (j = body_object(r)) == NULL)
+	if (!has_id(r) || (j = with_memory(r)) == NULL)
 		return;
 	v = json_object_get(j, "timeout");
 	if (json_is_integer(v))

@@ -11,7 +11,8 @@
 
 #include "gw.h"
 
-#define	TIMEOUT_DEFAULT	15		/* seconds; SDKs say their own */
+#define	TIMEOUT_DEFAULT	15		/* seconds, by the first version */
+#define	TIMEOUT_V2	300		/* ... and by the second */
 #define	TIMEOUT_MAX	(30 * 86400)
 #define	PAIRS_MAX	256
 #define	TOKEN_BYTES	20
@@ -267,15 +268,20 @@ take_network(struct req *r, nvlist_t *nv, const json_t *j)
 }
 
 static int
-take_lifecycle(struct req *r, nvlist_t *nv, const json_t *j)
+take_lifecycle(struct req *r, nvlist_t *nv, const json_t *j, int64_t dflt)
 {
 	const json_t *wakes = json_object_get(json_object_get(j,
 	    "autoResume"), "enabled");
-	int64_t timeout = seconds(r, j, "timeout", TIMEOUT_DEFAULT);
+	int64_t timeout = seconds(r, j, "timeout", dflt);
 	char text[24];
 
 	if (timeout < 0)
 		return (-1);
+	if (json_is_false(json_object_get(j, "autoPauseMemory"))) {
+		reply_error(r, 400, "a sandbox can't pause without its "
+		    "memory");
+		return (-1);
+	}
 	nvlist_add_number(nv, "timeout_ms", timeout == 0 ? 1 :
 	    (uint64_t)timeout * 1000);
 	nvlist_add_string(nv, "on_timeout", json_is_true(json_object_get(j,
@@ -288,7 +294,7 @@ take_lifecycle(struct req *r, nvlist_t *nv, const json_t *j)
 }
 
 static nvlist_t *
-creation_of(struct req *r, const json_t *j, bool secure)
+creation_of(struct req *r, const json_t *j, bool secure, int64_t timeout)
 {
 	const char *template = json_string_value(json_object_get(j,
 	    "templateID"));
@@ -309,7 +315,8 @@ creation_of(struct req *r, const json_t *j, bool secure)
 		new_token(nv, "token");
 	if (pairs(r, nv, "env", j, "envVars") == 0 &&
 	    pairs(r, nv, "metadata", j, "metadata") == 0 &&
-	    take_network(r, nv, j) == 0 && take_lifecycle(r, nv, j) == 0)
+	    take_network(r, nv, j) == 0 &&
+	    take_lifecycle(r, nv, j, timeout) == 0)
 		return (nv);
 	nvlist_destroy(nv);
 	return (NULL);
@@ -381,7 +388,7 @@ quota_known(void *arg, const nvlist_t *nv, int fd, const struct co_error *e)
 }
 
 static void
-create(struct req *r, bool always_secure)
+create(struct req *r, bool v2)
 {
 	struct creation *c;
 	json_t *j = body_object(r);
@@ -389,8 +396,8 @@ create(struct req *r, bool always_secure)
 
 	if (j == NULL)
 		return;
-	nv = creation_of(r, j, always_secure || json_is_true(
-	    json_object_get(j, "secure")));
+	nv = creation_of(r, j, v2 || json_is_true(json_object_get(j,
+	    "secure")), v2 ? TIMEOUT_V2 : TIMEOUT_DEFAULT);
 	json_decref(j);
 	if (nv == NULL)
 		return;

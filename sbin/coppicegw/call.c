@@ -78,7 +78,7 @@ static void
 lost(struct link *l, const struct co_error *why)
 {
 	struct co_error e = { .code = CO_ESYS_CANCELLED };
-	struct call *c;
+	struct call *c, *next;
 
 	if (l->dead)
 		return;
@@ -89,8 +89,10 @@ lost(struct link *l, const struct co_error *why)
 	co_log(l->gw->log, CO_WARN, "control", NULL, "%s", e.message);
 	TAILQ_REMOVE(&l->gw->links, l, entry);
 	uv_close((uv_handle_t *)&l->poll, gone);
-	while ((c = TAILQ_FIRST(&l->calls)) != NULL)
+	for (c = TAILQ_FIRST(&l->calls); c != NULL; c = next) {
+		next = TAILQ_NEXT(c, entry);
 		finish(c, NULL, -1, &e);
+	}
 }
 
 static void

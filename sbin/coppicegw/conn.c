@@ -598,8 +598,20 @@ came(uv_stream_t *server, int status)
 	watch(c);
 }
 
+static bool
+loopback(const struct sockaddr *sa)
+{
+	const struct sockaddr_in6 *s6 = (const void *)sa;
+	const struct sockaddr_in *s4 = (const void *)sa;
+
+	if (sa->sa_family == AF_INET6)
+		return (IN6_IS_ADDR_LOOPBACK(&s6->sin6_addr));
+	return (ntohl(s4->sin_addr.s_addr) >> 24 == 127);
+}
+
 static int
-resolve(const char *address, struct sockaddr_storage *ss, struct co_error *e)
+resolve(const char *address, struct sockaddr_storage *ss, bool *local,
+    struct co_error *e)
 {
 	struct addrinfo hints = { .ai_family = AF_UNSPEC,
 	    .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE |
@@ -620,19 +632,9 @@ resolve(const char *address, struct sockaddr_storage *ss, struct co_error *e)
 		return (co_error_set(e, CO_ESYS_CONFIG, address,
 		    "\"%s\" is no address:port", address));
 	memcpy(ss, ai->ai_addr, ai->ai_addrlen);
+	*local = loopback(ai->ai_addr);
 	freeaddrinfo(ai);
 	return (0);
-}
-
-static bool
-loopback(const struct sockaddr_storage *ss)
-{
-	const struct sockaddr_in6 *s6 = (const void *)ss;
-	const struct sockaddr_in *s4 = (const void *)ss;
-
-	if (ss->ss_family == AF_INET6)
-		return (IN6_IS_ADDR_LOOPBACK(&s6->sin6_addr));
-	return (ntohl(s4->sin_addr.s_addr) >> 24 == 127);
 }
 
 int
@@ -641,11 +643,12 @@ conn_listen(struct gw *gw, const char *address, bool envd,
 {
 	struct sockaddr_storage ss = { 0 };
 	struct listener *l;
+	bool local = false;
 	int error;
 
-	if (resolve(address, &ss, e) != 0)
+	if (resolve(address, &ss, &local, e) != 0)
 		return (-1);
-	if (keys_none(gw->keys) && !loopback(&ss))
+	if (keys_none(gw->keys) && !local)
 		return (co_error_set(e, CO_ESYS_CONFIG, address,
 		    "without any key only loopback addresses are served, and "
 		    "\"%s\" is none; make one by \"coppicectl key create\"",

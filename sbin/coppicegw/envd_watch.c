@@ -49,7 +49,6 @@ static void
 glance_free(struct glance *g)
 {
 
-	LIST_REMOVE(g, link);
 	call_forget(g->call);
 	json_decref(g->event);
 	free(g);
@@ -58,10 +57,12 @@ glance_free(struct glance *g)
 static void
 watcher_free(struct watcher *w)
 {
-	struct glance *g;
+	struct glance *g, *next;
 
-	while ((g = LIST_FIRST(&w->glances)) != NULL)
+	for (g = LIST_FIRST(&w->glances); g != NULL; g = next) {
+		next = LIST_NEXT(g, link);
 		glance_free(g);
+	}
 	LIST_REMOVE(w, link);
 	call_cancel(w->call);
 	free(w->user);
@@ -101,8 +102,7 @@ relative(const struct watcher *w, const char *path)
 		    path[n] == '/')
 			return (path + n + 1);
 	}
-	return (path[0] == '/' && w->path[0] == '/' && w->path[1] == '\0' ?
-	    path + 1 : path);
+	return (path[0] == '/' ? path + 1 : path);
 }
 
 static void
@@ -114,6 +114,7 @@ glanced(void *arg, const nvlist_t *nv, int fd, const struct co_error *e)
 
 	(void)fd;
 	g->call = NULL;
+	LIST_REMOVE(g, link);
 	glance_free(g);
 	if (e == NULL)
 		(void)json_object_set_new(event, "entry", entry_json(nv));

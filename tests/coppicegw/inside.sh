@@ -40,7 +40,7 @@ if [ -n "${GW_KEYS:-}" ]; then
 		[ $k != other ] || scope=use
 		eval "$("$bin/coppicectl/coppicectl" key create -f \
 		    "$GW_DIR/state/gateway/keys" -s $scope \
-		    ${GW_KEY_ARGS:-} $k | sed "s/^/KEY_$k=/")"
+		    $k | sed "s/^/KEY_$k=/")"
 		export "KEY_$k"
 	done
 	export E2B_API_KEY="$KEY_use"

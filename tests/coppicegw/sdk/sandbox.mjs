@@ -277,6 +277,23 @@ test('a sandbox that does not wake stays asleep', async () => {
 	assert.equal((await s.getInfo()).state, 'paused')
 })
 
+test('a default of five minutes', async () => {
+	const s = await create()
+	const left = (await s.getInfo()).endAt.getTime() - Date.now()
+	assert.ok(left > 280_000 && left < 301_000, String(left))
+})
+
+test('pausing without memory is refused', async () => {
+	const s = await create()
+	await throws(() => s.pause({ keepMemory: false }), e2b.SandboxError,
+	    /memory/)
+	await throws(() => Sandbox.connect(s.sandboxId, { onResume: 'reboot'
+	    }), e2b.SandboxError, /memory/)
+	await throws(() => Sandbox.create({ lifecycle: { onTimeout: {
+	    action: 'pause', keepMemory: false } } }), e2b.SandboxError,
+	    /memory/)
+})
+
 test('pause of what is not there', async () => {
 	await throws(() => Sandbox.pause(nobody), e2b.SandboxNotFoundError)
 })
@@ -301,7 +318,7 @@ test('snapshot, and a sandbox from it', async () => {
 test('fork', async () => {
 	const s = await create({ metadata: { a: 'b' } })
 	await s.files.write('/home/user/x', '1')
-	const forks = await s.fork({ count: 2 })
+	const forks = await s.fork({ count: 2, timeoutMs: 60_000 })
 	assert.equal(forks.length, 2)
 	for (const f of forks) {
 		assert.ok(!(f instanceof Error), String(f))
