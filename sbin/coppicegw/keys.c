@@ -51,6 +51,7 @@ struct check {
 	struct keys	*keys;
 	struct req	*req;		/* NULL: gone meanwhile */
 	struct key	*key;
+	struct key_entry entry;		/* the thread's copy */
 	char		*text;
 	void		(*then)(struct req *);
 	bool		 right;
@@ -268,8 +269,8 @@ work(uv_work_t *w)
 	struct check *c = w->data;
 	unsigned char hash[KEY_HASHLEN];
 
-	c->right = key_hash(c->text, c->key->entry.salt, hash) == 0 &&
-	    CRYPTO_memcmp(hash, c->key->entry.hash, KEY_HASHLEN) == 0;
+	c->right = key_hash(c->text, c->entry.salt, hash) == 0 &&
+	    CRYPTO_memcmp(hash, c->entry.hash, KEY_HASHLEN) == 0;
 }
 
 static void
@@ -290,13 +291,16 @@ after(uv_work_t *w, int status)
 	struct req *r = c->req;
 
 	c->keys->checks--;
-	if (status == 0 && c->right && !c->key->revoked)
+	/* It may have become another one meanwhile. */
+	c->right = c->right && status == 0 && !c->key->revoked &&
+	    memcmp(c->key->entry.hash, c->entry.hash, KEY_HASHLEN) == 0;
+	if (c->right)
 		c->key->known = digest(c->keys, c->text, c->key->digest);
 	if (r != NULL) {
 		r->ops = NULL;
 		r->data = NULL;
 		r->paused = false;
-		if (c->right && !c->key->revoked)
+		if (c->right)
 			accept_key(r, c->key, c->then);
 		else
 			deny(r);
@@ -321,6 +325,7 @@ hash_later(struct req *r, struct key *key, const char *text,
 	}
 	c->keys = k;
 	c->key = key;
+	c->entry = key->entry;
 	c->req = r;
 	c->then = then;
 	c->work.data = c;
