@@ -207,21 +207,20 @@ net_policy_of(struct engine *en, const char *text, char **out,
 {
 	struct net_policy *p;
 	enum net_mode mode;
-	int ret;
 
-	if (text != NULL && *text != '\0')
-		ret = net_policy_parse(text, strlen(text), &p, e);
-	else {
+	if (text != NULL && *text != '\0') {
+		if (net_policy_parse(text, strlen(text), &p, e) != 0)
+			return (-1);
+	} else {
 		mode = NET_DISABLED;
 		if (en->net != NULL)
 			(void)net_mode_parse(co_conf_string(en->c.conf,
 			    "net.default_policy"), &mode);
 		p = net_policy_new(mode);
-		ret = p != NULL ? 0 : co_error_set(e, CO_ESYS_NOMEM, NULL,
-		    "out of memory");
+		if (p == NULL)
+			return (co_error_set(e, CO_ESYS_NOMEM, NULL,
+			    "out of memory"));
 	}
-	if (ret != 0)
-		return (-1);
 	if (p->mode != NET_DISABLED && en->net == NULL) {
 		net_policy_free(p);
 		return (co_error_set(e, CO_ESYS_UNSUPPORTED, "policy",

@@ -59,6 +59,8 @@ out_add(struct command *cmd, enum shim_stream stream, uint64_t offset,
 {
 	struct piece *p = NULL, *q;
 
+	if (len == 0)
+		return;
 	STAILQ_FOREACH(q, &cmd->out, link)
 		p = q;
 	if (p == NULL || p->stream != stream || p->len + len > CHUNK)

@@ -106,6 +106,7 @@ path_stat(const struct undo *u, const char *path, struct stat *st)
 	if (len < PATH_MAX)
 		return (sys_fstatat(u->rootfd, path, st) == -1 ? errno : 0);
 	plen = path_parent(path, len);
+	dir = -1;
 	error = path_open(u, path, plen, O_RDONLY | O_DIRECTORY, &dir);
 	if (error != 0)
 		return (error);

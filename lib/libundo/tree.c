@@ -79,7 +79,8 @@ walk_in(struct walk *w, int at, const char *dirname)
 		    S_ISDIR(st.st_mode))
 			r = walk_in(w, dirfd(d), de->d_name);
 		w->len = len;
-		w->path[len] = '\0';
+		if (w->path != NULL)
+			w->path[len] = '\0';
 	}
 	if (r == 0 && de == NULL)
 		r = errno;

@@ -1,13 +1,13 @@
 // What the suites share: the SDK from where it is installed, one sandbox per
 // file, and a few assertions.
-import { createRequire } from 'node:module'
 import { after } from 'node:test'
 import assert from 'node:assert/strict'
 import path from 'node:path'
 
 const sdk = process.env.SDK
-const require = createRequire(path.join(sdk, 'x.js'))
-export const e2b = require('e2b')
+// As a module: the SDK can't be required by every version of Node.
+export const e2b = await import(path.join(sdk,
+    'node_modules/e2b/dist/index.mjs'))
 export const { Sandbox } = e2b
 export const api = process.env.E2B_API_URL
 export const key = process.env.E2B_API_KEY
