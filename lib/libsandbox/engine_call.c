@@ -33,7 +33,8 @@ op_find(const char *name)
 static void
 audit(struct engine_call *c, const struct co_error *e)
 {
-	struct co_ids ids = { .sandbox_id = c->box[0] != '\0' ? c->box :
+	struct co_ids ids = { .request_id = ctl_string(c->req, "request_id",
+	    NULL), .sandbox_id = c->box[0] != '\0' ? c->box :
 	    NULL };
 
 	if (c->op == NULL || (c->op->flags & OP_AUDIT) == 0)

@@ -1,4 +1,5 @@
 import test from 'node:test'
+import { readFileSync } from 'node:fs'
 import { assert, create, e2b, raw, sleep, Sandbox, throws, until } from
     './lib.mjs'
 
@@ -350,6 +351,15 @@ test('health and metrics of the gateway', async () => {
 	assert.match(t, /coppicegw_create_seconds_count [1-9]/)
 	assert.match(t, /coppicegw_sandboxes\{state="running"\}/)
 	assert.match(t, /coppicegw_up 1/)
+})
+
+test('the id of a request is in the log of coppiced', async () => {
+	const r = await raw('POST', '/sandboxes', { templateID: 'tiny' })
+	const id = r.headers.get('x-request-id')
+	assert.match(id, /^[0-9a-f]{16}$/)
+	await Sandbox.kill((await r.json()).sandboxID)
+	const log = readFileSync(process.env.GW_DIR + '/coppiced.log', 'utf8')
+	assert.match(log, new RegExp(`"request_id":"${id}".*create: done`))
 })
 
 test('a hundred sandboxes in parallel', async () => {
