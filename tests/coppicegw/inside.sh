@@ -22,6 +22,8 @@ wait_for() {
 
 down() {
 	"$bin/coppicectl/coppicectl" destroy -a -g 0 >/dev/null 2>&1 || :
+	[ -z "${GW_NET:-}" ] ||
+	    "$bin/coppicectl/coppicectl" net teardown >/dev/null 2>&1 || :
 	kill "$gw" 2>/dev/null || :
 	kill "$coppiced" 2>/dev/null || :
 	wait
@@ -34,6 +36,9 @@ echo "$coppiced" >"$GW_DIR/coppiced.pid"
 trap down EXIT
 wait_for "$bin/coppicectl/coppicectl" version
 "$bin/coppicectl/coppicectl" template build tiny >/dev/null
+if [ -n "${GW_NET:-}" ]; then
+	"$bin/coppicectl/coppicectl" net setup -n
+fi
 if [ -n "${GW_KEYS:-}" ]; then
 	for k in admin use other read; do
 		scope=$k

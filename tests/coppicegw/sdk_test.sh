@@ -9,15 +9,20 @@ suite() {
 	    "$TEST_SRCDIR/sdk/$1.mjs"
 }
 
-conf_sandbox='' conf_commands='' conf_files='' conf_restart=''
+conf_sandbox='' conf_commands='' conf_files='' conf_network=''
+conf_restart=''
 conf_proxy='gateway { domain = "e2b.app" }'
 conf_security='gateway { head_timeout = 2s, idle_timeout = 3s, rate = 60,
     max_sandboxes = 5 }'
 conf_debug='gateway { envd_listen = [ "127.0.0.1:49983" ] }'
-suites='sandbox commands files proxy security debug restart tls'
+suites='sandbox commands files network proxy security debug restart tls'
 
 prepare_security() {
 	export GW_KEYS=yes
+}
+
+prepare_network() {
+	export GW_NET=true
 }
 
 # The SDK must find envd by itself.
@@ -44,7 +49,7 @@ for t in $suites; do
 		atf_set timeout 900
 	}
 	${t}_body() {
-		case $t in debug | security | tls) prepare_$t ;; esac
+		case $t in debug | network | security | tls) prepare_$t ;; esac
 		suite $t \"\$conf_$t\"
 	}
 	${t}_cleanup() {
