@@ -338,9 +338,12 @@ sf_write(struct sf_out *f, int fd)
 	while (f->len > 0) {
 		r = NULL;
 		n = f->len;
-		if (f->nrights > 0 && f->rights[0].at == f->pos)
+		/* Descriptors go with the first byte of their message. */
+		if (f->nrights > 0 && f->rights[0].at == f->pos) {
 			r = &f->rights[0];
-		else if (f->nrights > 0)
+			if (f->nrights > 1)
+				n = (size_t)(f->rights[1].at - f->pos);
+		} else if (f->nrights > 0)
 			n = (size_t)(f->rights[0].at - f->pos);
 		sent = sf_io_send(fd, f->sock, f->buf + f->start, n,
 		    r != NULL ? r->fd : NULL, r != NULL ? r->n : 0);

@@ -12,7 +12,7 @@
 #include "sw.h"
 
 #define	SF_FDS	8		/* descriptors that came, unclaimed */
-#define	SF_RIGHTS	8		/* messages with descriptors, unsent */
+#define	SF_RIGHTS	128		/* messages with descriptors, unsent */
 
 struct sf_in {
 	char		*buf;
