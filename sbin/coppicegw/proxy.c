@@ -437,6 +437,8 @@ dialled(void *arg, const nvlist_t *nv, int fd, const struct co_error *e)
 
 	(void)nv;
 	if (e != NULL || fd == -1) {
+		co_log(r->gw->log, CO_DEBUG, "proxy", NULL, "port %d: %s",
+		    p->port, e != NULL ? e->message : "no descriptor");
 		r->paused = false;
 		refuse(r, p->port, "the sandbox runs, but nobody listens on "
 		    "that port");

@@ -14,8 +14,10 @@ conf_restart=''
 conf_proxy='gateway { domain = "e2b.app" }'
 conf_security='gateway { head_timeout = 2s, idle_timeout = 3s, rate = 60,
     max_sandboxes = 5 }'
+conf_browser='gateway { domain = "localhost" }'
 conf_debug='gateway { envd_listen = [ "127.0.0.1:49983" ] }'
-suites='sandbox commands files network proxy security debug restart tls'
+suites='sandbox commands files network proxy security debug restart tls
+    browser'
 
 prepare_security() {
 	export GW_KEYS=yes

@@ -1,12 +1,8 @@
 import test, { before } from 'node:test'
 import http from 'node:http'
-import net from 'node:net'
-import { createRequire } from 'node:module'
-import path from 'node:path'
 import { api, assert, create, e2b, sleep, Sandbox, throws, until } from
     './lib.mjs'
 
-const { WebSocket } = createRequire(path.join(process.env.SDK, 'x.js'))('ws')
 const { hostname, port } = new URL(api)
 let s
 
@@ -124,6 +120,14 @@ test('requests one by one on a connection that stays', async () => {
 		assert.equal((await ask(8001, {}, agent)).text, 'raw')
 	}
 	agent.destroy()
+})
+
+test('many requests at once', async () => {
+	for (let i = 0; i < 5; i++) {
+		const all = await Promise.all(Array.from({ length: 20 }, () =>
+		    ask(8000)))
+		assert.deepEqual(all.map((r) => r.status), Array(20).fill(200))
+	}
 })
 
 test('fields for us and between neighbours are not passed on', async () => {
