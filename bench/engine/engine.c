@@ -231,7 +231,7 @@ execs(struct bench *bench, struct bench_engine *b)
 
 	if (create(b, b->box) != 0 || peer_start(&b->peer) != 0)
 		exit(2);
-	bench_ratio(bench, "a command in one that runs", "crun exec",
+	bench_ratio(bench, "exec in one that runs", "crun exec",
 	    BENCH_ATMOST, 0.3, our_execs, their_execs, b);
 	peer_stop(&b->peer);
 	(void)host_ask(&b->host, "destroy", b->box, NULL);
@@ -264,7 +264,7 @@ main(int argc, char *argv[])
 		bench_value(bench, "the same: p99 over 500",
 		    "crun run, without network", BENCH_ATMOST, 3.0,
 		    tail_ratio(&b));
-	if (bench_wants(bench, "command"))
+	if (bench_wants(bench, "exec"))
 		execs(bench, &b);
 	if (bench_wants(bench, "memory"))
 		bench_value(bench, "memory of an idle one of 200, MiB",

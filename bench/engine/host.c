@@ -74,6 +74,20 @@ host_ask(struct host *h, const char *op, const char *id, nvlist_t **answer)
 	return (ret);
 }
 
+/* Addresses rest for a while, so that more are needed than at once. */
+static void
+configure(const struct host *h)
+{
+	char path[128];
+	FILE *fp;
+
+	(void)snprintf(path, sizeof(path), "%s/coppice.conf", h->dir);
+	fp = fopen(path, "w");
+	if (fp == NULL || fputs("net { jail { range = \"10.78.0.0/20\" } }\n",
+	    fp) == EOF || fclose(fp) != 0)
+		err(2, "%s", path);
+}
+
 static void
 start(struct host *h, const char *objtop)
 {
@@ -166,6 +180,7 @@ host_open(struct host *h, const char *objtop)
 		err(2, "%s", h->dir);
 	enclose(h);
 	(void)host_run(lo, -1);
+	configure(h);
 	start(h, objtop);
 	if (host_ask(h, "net.setup", NULL, NULL) != 0)
 		exit(2);
