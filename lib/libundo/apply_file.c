@@ -38,20 +38,20 @@ open_kept(struct apply *a, const struct rec *r, int flags, int *fdp)
 			error = errno == ENOENT ? error : errno;
 			continue;
 		}
+		/* A place that is no more may be taken for another's. */
 		obj_name(obj, n);
-		fd = sys_openat(ofd, obj, flags | O_NOFOLLOW, 0);
-		if (fd == -1)
+		fd = -1;
+		if (sys_fstatat(ofd, obj, &st) == -1)
+			error = errno == ENOENT ? error : errno;
+		else if ((uint64_t)st.st_ino == r->m.ino &&
+		    norm_dev(a->u, st.st_dev) == r->m.dev &&
+		    (fd = sys_openat(ofd, obj, flags | O_NOFOLLOW, 0)) == -1)
 			error = errno == ENOENT ? error : errno;
 		sys_close(ofd);
-		if (fd == -1)
-			continue;
-		if (sys_fstat(fd, &st) == -1)
-			error = errno;
-		else if ((uint64_t)st.st_ino == r->m.ino) {
+		if (fd != -1) {
 			*fdp = fd;
 			return (0);
 		}
-		sys_close(fd);
 	}
 }
 

@@ -1362,6 +1362,42 @@ ATF_TC_BODY(nameless, tc)
 	stop(&f);
 }
 
+/* Its link in the store went with a redo; what has that number is another. */
+ATF_TC_WITHOUT_HEAD(nameless_dropped);
+ATF_TC_BODY(nameless_dropped, tc)
+{
+	struct undo_ref r;
+	struct undo_op op;
+	struct co_error e;
+	struct fix f;
+	int fd;
+
+	start(&f);
+	begin(&f, 1);
+	ATF_CHECK_EQ(0, put(&f, "a", "old"));
+	end(&f, 1);
+	fd = openat(f.rootfd, "a", O_RDWR);
+	ATF_REQUIRE(fd != -1);
+	back(&f, 1);
+	begin(&f, 2);
+	r = ref(NULL);
+	r.fd = fd;
+	ATF_REQUIRE_EQ(0, undo_pre_write(f.u, &op, &r));
+	ATF_REQUIRE_EQ(3, pwrite(fd, "new", 3, 0));
+	undo_done(f.u, &op, 0);
+	r = ref("link");
+	ATF_REQUIRE_EQ(0, undo_pre_symlink(f.u, &op, &r));
+	ATF_REQUIRE_EQ(0, symlinkat("a", f.rootfd, "link"));
+	undo_done(f.u, &op, 0);
+	/* Without a tick, which would sweep the redo away. */
+	ATF_REQUIRE_EQ(0, undo_step_complete(f.u, 2, 0, &e));
+	back(&f, 1);
+	ATF_CHECK(!there(&f, "link"));
+	ATF_CHECK(!there(&f, "a"));
+	close(fd);
+	stop(&f);
+}
+
 /* Power durability takes other ways to the same end. */
 ATF_TC_WITHOUT_HEAD(power);
 ATF_TC_BODY(power, tc)
@@ -1683,6 +1719,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, changes);
 	ATF_TP_ADD_TC(tp, diffs);
 	ATF_TP_ADD_TC(tp, nameless);
+	ATF_TP_ADD_TC(tp, nameless_dropped);
 	ATF_TP_ADD_TC(tp, power);
 	ATF_TP_ADD_TC(tp, progress);
 	ATF_TP_ADD_TC(tp, rollback_waits);
