@@ -13,45 +13,68 @@
 #include "undo_internal.h"
 
 /*
- * A file that has no name, but a link in the store.  ENOENT only if it has
- * none there either.
+ * Open the object ${obj} in ${ofd}, which becomes ${o}'s if it is of a kind
+ * that is not opened, or may not be.  ESTALE: it is another file.
  */
 static int
-open_kept(struct apply *a, const struct rec *r, int flags, int *fdp)
+kept_object(struct apply *a, const struct rec *r, int flags, int ofd,
+    const char *obj, struct os_object *o)
 {
-	char obj[OBJ_NAMESIZE];
 	struct stat st;
+
+	if (sys_fstatat(ofd, obj, &st) == -1)
+		return (errno);
+	if ((uint64_t)st.st_ino != r->m.ino ||
+	    norm_dev(a->u, st.st_dev) != r->m.dev ||
+	    (st.st_mode & S_IFMT) != (r->m.mode & S_IFMT))
+		return (ESTALE);
+	o->type = st.st_mode;
+	if (S_ISREG(st.st_mode)) {
+		o->fd = sys_openat(ofd, obj, flags | O_NOFOLLOW, 0);
+		if (o->fd == -1 && (errno != EACCES || flags == O_RDWR))
+			return (errno);
+	}
+	if (o->fd == -1) {
+		o->dir = ofd;
+		o->name = obj;
+	}
+	return (0);
+}
+
+/*
+ * A file that has no name, but a link in the store; ${obj} is for its name
+ * there.  ENOENT only if it has none there either.
+ */
+static int
+open_kept(struct apply *a, const struct rec *r, int flags,
+    char obj[OBJ_NAMESIZE], struct os_object *o)
+{
 	uint64_t place;
 	uint32_t i, n;
 	bool found;
-	int error, fd, ofd;
+	int error, last, ofd;
 
-	error = ENOENT;
+	last = ENOENT;
 	for (i = 0;; i++) {
 		(void)pthread_mutex_lock(&a->u->lock);
 		found = kept_find(&a->u->kept, r->m.dev, r->m.ino, i, &place,
 		    &n);
 		(void)pthread_mutex_unlock(&a->u->lock);
 		if (!found)
-			return (error);
-		if ((ofd = place_ofd(a->u, place)) == -1) {
-			error = errno == ENOENT ? error : errno;
-			continue;
+			return (last);
+		if ((ofd = place_ofd(a->u, place)) == -1)
+			error = errno;
+		else {
+			obj_name(obj, n);
+			error = kept_object(a, r, flags, ofd, obj, o);
+			if (o->dir != ofd)
+				sys_close(ofd);
 		}
-		/* A place that is no more may be taken for another's. */
-		obj_name(obj, n);
-		fd = -1;
-		if (sys_fstatat(ofd, obj, &st) == -1)
-			error = errno == ENOENT ? error : errno;
-		else if ((uint64_t)st.st_ino == r->m.ino &&
-		    norm_dev(a->u, st.st_dev) == r->m.dev &&
-		    (fd = sys_openat(ofd, obj, flags | O_NOFOLLOW, 0)) == -1)
-			error = errno == ENOENT ? error : errno;
-		sys_close(ofd);
-		if (fd != -1) {
-			*fdp = fd;
+		if (error == 0)
 			return (0);
-		}
+		/* A place that is no more may be taken for another's. */
+		if (error != ENOENT && error != ESTALE)
+			last = error;
 	}
 }
 
@@ -218,12 +241,13 @@ int
 apply_content(struct apply *a, const struct rec *r)
 {
 	struct os_object o = { -1, -1, NULL, S_IFREG };
+	char obj[OBJ_NAMESIZE];
 	bool again;
 	int error;
 
 	again = false;
 	if ((r->flags & REC_KEPT) != 0) {
-		error = open_kept(a, r, O_RDWR, &o.fd);
+		error = open_kept(a, r, O_RDWR, obj, &o);
 		if (error == ENOENT)
 			return (0);
 	} else {
@@ -247,9 +271,13 @@ apply_content(struct apply *a, const struct rec *r)
 	return (error);
 }
 
-/* Open what may be opened: files and directories, for their attributes. */
+/*
+ * Open what may be opened: files and directories, for their attributes.
+ * What is kept is in a folder of ${o}'s own, by the name ${obj}.
+ */
 static int
-open_object(struct apply *a, const struct rec *r, struct os_object *o)
+open_object(struct apply *a, const struct rec *r, char obj[OBJ_NAMESIZE],
+    struct os_object *o)
 {
 	struct stat st;
 	int error;
@@ -257,7 +285,7 @@ open_object(struct apply *a, const struct rec *r, struct os_object *o)
 	memset(o, 0, sizeof(*o));
 	o->fd = o->dir = -1;
 	if ((r->flags & REC_KEPT) != 0)
-		return (open_kept(a, r, O_RDONLY | O_NONBLOCK, &o->fd));
+		return (open_kept(a, r, O_RDONLY | O_NONBLOCK, obj, o));
 	if (r->pathlen == 0)
 		return (path_open(a->u, "", 0, O_RDONLY | O_DIRECTORY,
 		    &o->fd));
@@ -281,9 +309,10 @@ int
 apply_meta(struct apply *a, const struct rec *r)
 {
 	struct os_object o;
+	char obj[OBJ_NAMESIZE];
 	int error;
 
-	error = open_object(a, r, &o);
+	error = open_object(a, r, obj, &o);
 	if (error == ENOENT || error == ENOTDIR) {
 		if ((r->flags & REC_KEPT) == 0)
 			a->conflicts++;
@@ -295,6 +324,8 @@ apply_meta(struct apply *a, const struct rec *r)
 		error = meta_apply(&o, &r->m, r->flags);
 	if (o.fd != -1)
 		sys_close(o.fd);
+	if ((r->flags & REC_KEPT) != 0 && o.dir != -1)
+		sys_close(o.dir);
 	return (error);
 }
 

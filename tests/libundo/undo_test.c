@@ -1398,6 +1398,42 @@ ATF_TC_BODY(nameless_dropped, tc)
 	stop(&f);
 }
 
+/* A link has attributes, too, but can't be opened. */
+ATF_TC_WITHOUT_HEAD(nameless_link);
+ATF_TC_BODY(nameless_link, tc)
+{
+	const struct timespec t[2] = { { 1, 2 }, { 3, 4 } };
+	struct stat before, after;
+	struct undo_ref r;
+	struct undo_op op;
+	struct fix f;
+	int fd;
+
+	start(&f);
+	ATF_REQUIRE_EQ(0, symlinkat("target", f.rootfd, "link"));
+	fd = openat(f.rootfd, "link", O_PATH | O_NOFOLLOW);
+	ATF_REQUIRE(fd != -1);
+	ATF_REQUIRE_EQ(0, fstat(fd, &before));
+	begin(&f, 1);
+	ATF_CHECK_EQ(0, rm(&f, "link"));
+	end(&f, 1);
+	begin(&f, 2);
+	r = ref(NULL);
+	r.fd = fd;
+	ATF_REQUIRE_EQ(0, undo_pre_setattr(f.u, &op, &r, false));
+	ATF_REQUIRE_EQ(0, utimensat(fd, "", t, AT_EMPTY_PATH));
+	undo_done(f.u, &op, 0);
+	end(&f, 2);
+	back(&f, 2);
+	ATF_REQUIRE_EQ(0, fstatat(f.rootfd, "link", &after,
+	    AT_SYMLINK_NOFOLLOW));
+	ATF_CHECK_EQ(before.st_ino, after.st_ino);
+	ATF_CHECK_EQ(before.st_mtim.tv_sec, after.st_mtim.tv_sec);
+	ATF_CHECK_EQ(before.st_mtim.tv_nsec, after.st_mtim.tv_nsec);
+	close(fd);
+	stop(&f);
+}
+
 /* Power durability takes other ways to the same end. */
 ATF_TC_WITHOUT_HEAD(power);
 ATF_TC_BODY(power, tc)
@@ -1720,6 +1756,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, diffs);
 	ATF_TP_ADD_TC(tp, nameless);
 	ATF_TP_ADD_TC(tp, nameless_dropped);
+	ATF_TP_ADD_TC(tp, nameless_link);
 	ATF_TP_ADD_TC(tp, power);
 	ATF_TP_ADD_TC(tp, progress);
 	ATF_TP_ADD_TC(tp, rollback_waits);
