@@ -1641,7 +1641,7 @@ heap_text(int i, char *text)
 	len = HEAP_SIZE / (i % 7 + 1);
 	for (k = 0; k < len; k++)
 		text[k] = "coppice\n"[(k + i) % 8];
-	(void)snprintf(text, 12, "file %05d\n", i);
+	(void)snprintf(text, 12, "file %05u\n", (unsigned int)i % 100000);
 	text[11] = '.';
 	text[len] = '\0';
 }
