@@ -77,6 +77,8 @@ flight_enter(struct undo *u, struct undo_op *op)
 		atomic_fetch_add(&u->inflight, 1);
 		op->flags = OP_FLIGHT;
 		op->step = u->open_id;
+		if (u->wal != NULL)
+			u->wal->tried = true;
 	}
 	(void)pthread_mutex_unlock(&u->lock);
 	return (error);

@@ -92,10 +92,11 @@ step_finish(struct undo *u, struct co_error *e)
 	}
 	if (w->a.ended == 0)
 		w->a.ended = now_us();
-	if (w->j.count == 1 && !w->a.lost) {
+	if (w->j.count == 1 && !w->a.lost && (u->open_id < 0 || !w->tried)) {
 		/*
-		 * Nothing came about.  Kept, it would push out one that can
-		 * be undone, and be what the next rollback takes back.
+		 * An ambient step in which nothing came about, or a command
+		 * that did not even try.  Kept, it would push out one that
+		 * can be undone, and be what the next rollback takes back.
 		 */
 		error = store_trash(u, u->walfd, "in_progress");
 		if (error == 0) {

@@ -140,8 +140,8 @@ int undo_step_begin(struct undo *, int64_t, enum undo_kind, const char *,
  * The command of step ${id} ended with ${exit}.  The step still takes the
  * mutations that arrive until none was in flight for the quiescence window;
  * then undo_tick() (or the next begin, rollback or close, which wait for
- * mutations in flight) makes it final and emits UNDO_EV_STEP.  If nothing
- * was changed it leaves nothing behind, and a redo stays possible.
+ * mutations in flight) makes it final and emits UNDO_EV_STEP.  If no
+ * mutation was tried it leaves nothing behind, and a redo stays possible.
  */
 int undo_step_complete(struct undo *, int64_t, int, struct co_error *);
 

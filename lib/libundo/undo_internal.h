@@ -108,6 +108,7 @@ struct wal {
 	struct journal	 j;
 	struct inotab	 tab;
 	uint32_t	 nextobj;
+	bool		 tried;		/* a mutation, whatever came of it */
 	int		 heapfd;	/* -1: not made yet */
 	uint64_t	 heapend;
 };
