@@ -304,6 +304,9 @@ box_gone(const struct box *b)
 	while ((de = readdir(d)) != NULL) {
 		snprintf(path, sizeof(path),
 		    "/sys/block/%s/loop/backing_file", de->d_name);
+		/* The kernel lets go of it when it gets round to that. */
+		for (int i = 0; i < 100 && mentions(path, b->id); i++)
+			(void)usleep(50000);
 		ATF_CHECK_MSG(!mentions(path, b->id), "%s is left",
 		    de->d_name);
 	}
