@@ -102,8 +102,10 @@ fan_drop(struct watch *w, uint64_t key)
 	(void)key;
 }
 
+/* ${m} is the head of the event at ${event}. */
 static void
-fan_info(struct watch *w, const struct fanotify_event_metadata *m, bool own)
+fan_info(struct watch *w, const struct fanotify_event_metadata *m,
+    const char *event, bool own)
 {
 	const struct fanotify_event_info_fid *f;
 	const struct file_handle *fh;
@@ -111,7 +113,7 @@ fan_info(struct watch *w, const struct fanotify_event_metadata *m, bool own)
 	const char *name;
 	size_t left;
 
-	f = (const void *)((const char *)m + m->metadata_len);
+	f = (const void *)(event + m->metadata_len);
 	left = m->event_len - m->metadata_len;
 	if (left < sizeof(*f) + sizeof(*fh) || f->hdr.len > left ||
 	    f->hdr.info_type != FAN_EVENT_INFO_TYPE_DFID_NAME)
@@ -125,25 +127,30 @@ fan_info(struct watch *w, const struct fanotify_event_metadata *m, bool own)
 	watch_event(w, key_of(&f->fsid, fh), name, what, own);
 }
 
-/* Return how many events there were. */
+/*
+ * Return how many events there were.  Behind a name they are aligned to four
+ * bytes only, which is less than their head wants.
+ */
 static int
-fan_read(struct watch *w, char *buf, ssize_t len, pid_t self)
+fan_read(struct watch *w, const char *buf, size_t len, pid_t self)
 {
-	struct fanotify_event_metadata *m;
+	struct fanotify_event_metadata m;
 	int n = 0;
 
-	for (m = (void *)buf; FAN_EVENT_OK(m, len);
-	    m = FAN_EVENT_NEXT(m, len), n++) {
-		if (m->vers != FANOTIFY_METADATA_VERSION)
+	for (; len >= sizeof(m); buf += m.event_len, len -= m.event_len, n++) {
+		memcpy(&m, buf, sizeof(m));
+		if (m.event_len < sizeof(m) || m.event_len > len)
+			break;
+		if (m.vers != FANOTIFY_METADATA_VERSION)
 			continue;
-		if ((m->mask & FAN_Q_OVERFLOW) != 0)
+		if ((m.mask & FAN_Q_OVERFLOW) != 0)
 			watch_overflow(w);
 		/* Most are our own, and of no interest. */
-		else if (m->pid == self && (m->mask & FAN_ONDIR) == 0) {
+		else if (m.pid == self && (m.mask & FAN_ONDIR) == 0) {
 			w->events++;
 			w->own++;
 		} else
-			fan_info(w, m, m->pid == self);
+			fan_info(w, &m, buf, m.pid == self);
 	}
 	return (n);
 }
@@ -162,7 +169,7 @@ fan_take(struct watch *w, int wait)
 		return (0);
 	while (all < LOOK_BYTES &&
 	    (len = read(w->fd, buf, sizeof(buf))) > 0) {
-		n += fan_read(w, buf, len, self);
+		n += fan_read(w, buf, (size_t)len, self);
 		all += (size_t)len;
 	}
 	return (n);

@@ -38,6 +38,8 @@ run(const char *transport, int keep)
 		_exit(99);
 	if (keep != -1)
 		(void)fcntl(keep, F_SETFD, 0);
+	/* Who gave up all rights can't look for leaks of its own either. */
+	(void)setenv("ASAN_OPTIONS", "detect_leaks=0", 1);
 	/* As much at once as the VMM of the tests has room for. */
 	(void)execl(FSD, FSD, "-f", "-r", "tree", "-u", "store", "-c",
 	    "sock", "-o", "iosize=64k", "-t", transport, (char *)NULL);
