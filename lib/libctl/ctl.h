@@ -70,7 +70,7 @@ struct ctl_peer {
 	uid_t		uid;
 	gid_t		gid;
 	pid_t		pid;		/* 0: not known */
-	gid_t		groups[64];	/* all of the user's, of the system's
+	gid_t		groups[64];	/* all of the user's (root: one), of the system's
 					   group database */
 	int		ngroups;
 };

@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: BSD-2-Clause
  *
  * The groups of a user.  A socket's credentials may leave some out, and
- * their number differs from system to system.
+ * their number differs from system to system.  Root may do everything, so
+ * nobody looks up root's.
  */
 
 #include <sys/types.h>
@@ -32,7 +33,8 @@ ctl_groups(struct ctl_peer *p)
 
 	p->groups[0] = p->gid;
 	p->ngroups = 1;
-	if (getpwuid_r(p->uid, &pw, buf, sizeof(buf), &found) != 0 ||
+	if (p->uid == 0 ||
+	    getpwuid_r(p->uid, &pw, buf, sizeof(buf), &found) != 0 ||
 	    found == NULL)
 		return;
 	n = MAXGROUPS;

@@ -77,6 +77,7 @@ struct sandbox {
 	struct command_list commands;
 	nvlist_t	*ended[ENDED_MAX];	/* oldest first */
 	size_t		 nended;
+	size_t		 notes, notes_full;	/* of "commands" */
 	int64_t		 next_exec;
 	bool		 settled;	/* commands were looked for */
 
@@ -545,6 +546,9 @@ void step_settle(struct sandbox *);
 /* What survives the engine, but not the machine. */
 void keep_save(struct sandbox *);
 void keep_load(struct sandbox *);
+void keep_begin(const struct command *);
+void keep_gone(struct sandbox *, int64_t);
+void keep_step(struct sandbox *);
 void keep_end(struct command *);
 const nvlist_t *keep_find(struct sandbox *, int64_t);
 /* The output of an ended command that nobody acknowledged; may be NULL. */

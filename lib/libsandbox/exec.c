@@ -98,7 +98,7 @@ command_begin(struct command *cmd)
 		step_join(cmd);
 		return;
 	}
-	keep_save(cmd->sb);
+	keep_begin(cmd);
 	command_run(cmd);
 }
 
@@ -193,6 +193,7 @@ command_failed(struct command *cmd, const struct co_error *e)
 	struct engine_call *c = cmd->call;
 	void (*over)(struct command *, void *) = cmd->over;
 	struct co_error copy = *e;
+	int64_t id = cmd->id;
 
 	cmd->ended = true;
 	cmd->end.error = e->errnum != 0 ? e->errnum : EIO;
@@ -210,7 +211,7 @@ command_failed(struct command *cmd, const struct co_error *e)
 	if (over != NULL)
 		over(cmd, cmd->arg);
 	command_free(cmd);
-	keep_save(sb);
+	keep_gone(sb, id);
 }
 
 /* Everything was told: the end of a call, and of the command. */
@@ -435,10 +436,8 @@ exec_completed(struct sandbox *sb, int64_t id, const struct shim_exit *x)
 	}
 	cmd->ended = true;
 	cmd->running = false;
-	if (cmd->over == NULL)
-		keep_end(cmd);
+	keep_end(cmd);
 	tell_exit(cmd);
-	keep_save(sb);
 	if (!step_leave(cmd))
 		command_over(cmd);
 }

@@ -5,6 +5,11 @@
  * "commands" of its folder; and the output and the end of those that ended
  * before anybody took note, in files "tail-N".  Commands do not survive the
  * machine, so none of this is forced to the disk.
+ *
+ * The file is a row of notes, each a packed nvlist after its length in four
+ * bytes; the first one tells everything and each other one what changed
+ * since.  Replacing a file costs more than a whole command does, so that is
+ * done only when many notes have come together.
  */
 
 #include <fcntl.h>
@@ -17,42 +22,39 @@
 #include "engine_internal.h"
 
 #define	KEEP_MAX	(1024 * 1024)
+#define	NOTES_MAX	(64 * 1024)	/* then they become one */
+#define	NOTES_LIMIT	(16 * 1024 * 1024)
 
 static void
-keep_file(struct sandbox *sb, const char *name, const nvlist_t *nv)
+complain(struct sandbox *sb, const struct co_error *e)
 {
 	struct co_ids ids = { .sandbox_id = sb->id };
-	struct co_error e;
-	void *buf;
-	size_t len;
 
-	buf = nvlist_error(nv) == 0 ? nvlist_pack(nv, &len) : NULL;
-	if (buf == NULL)
-		return;
-	if (record_file(sb->dir, name, buf, len, &e) != 0)
-		co_log(sb->en->c.log, CO_ERROR, "engine", &ids, "%s",
-		    e.message);
-	free(buf);
+	co_log(sb->en->c.log, CO_ERROR, "engine", &ids, "%s", e->message);
 }
 
-static nvlist_t *
-keep_read(struct sandbox *sb, const char *name)
+static void
+keep_file(struct sandbox *sb, const char *name, const void *buf, size_t len)
 {
-	nvlist_t *nv = NULL;
 	struct co_error e;
-	char *data;
-	size_t len;
-	int fd;
+
+	if (record_file(sb->dir, name, buf, len, &e) != 0)
+		complain(sb, &e);
+}
+
+static int
+read_file(struct sandbox *sb, const char *name, size_t max, char **data,
+    size_t *len)
+{
+	struct co_error e;
+	int fd, ret;
 
 	fd = open(sb->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd == -1)
-		return (NULL);
-	if (co_file_read(fd, name, KEEP_MAX, &data, &len, &e) == 0) {
-		nv = nvlist_unpack(data, len, 0);
-		free(data);
-	}
+		return (-1);
+	ret = co_file_read(fd, name, max, data, len, &e);
 	(void)close(fd);
-	return (nv);
+	return (ret);
 }
 
 static nvlist_t *
@@ -64,7 +66,6 @@ describe(const struct command *cmd)
 	nvlist_add_number(nv, "exec", (uint64_t)cmd->id);
 	nvlist_add_number(nv, "step", (uint64_t)cmd->step);
 	nvlist_add_number(nv, "began", (uint64_t)cmd->began);
-	nvlist_add_number(nv, "acked", cmd->freed);
 	nvlist_add_string(nv, "command", cmd->text != NULL ? cmd->text : "");
 	nvlist_add_string(nv, "tag", cmd->tag != NULL ? cmd->tag : "");
 	nvlist_add_bool(nv, "pty", cmd->pty);
@@ -74,18 +75,44 @@ describe(const struct command *cmd)
 	return (nv);
 }
 
+/* The note in memory that the caller frees, with its length before it. */
+static char *
+pack_note(struct sandbox *sb, nvlist_t *nv, size_t *len)
+{
+	uint32_t size;
+	char *buf = NULL;
+	void *packed;
+	size_t n;
+
+	nvlist_add_number(nv, "next", (uint64_t)sb->next_exec);
+	nvlist_add_number(nv, "step", sb->step_state == STEP_NONE ? 0 :
+	    (uint64_t)sb->step);
+	packed = nvlist_error(nv) == 0 ? nvlist_pack(nv, &n) : NULL;
+	if (packed == NULL || n > NOTES_LIMIT / 2)
+		goto out;
+	buf = malloc(sizeof(size) + n);
+	if (buf == NULL)
+		goto out;
+	size = (uint32_t)n;
+	memcpy(buf, &size, sizeof(size));
+	memcpy(buf + sizeof(size), packed, n);
+	*len = sizeof(size) + n;
+out:
+	free(packed);
+	return (buf);
+}
+
 void
 keep_save(struct sandbox *sb)
 {
 	const struct command *cmd;
 	nvlist_t *nv, *one;
+	char *buf;
+	size_t len;
 
 	if (sb->gone)
 		return;
 	nv = nvlist_create(0);
-	nvlist_add_number(nv, "next", (uint64_t)sb->next_exec);
-	nvlist_add_number(nv, "step", sb->step_state == STEP_NONE ? 0 :
-	    (uint64_t)sb->step);
 	LIST_FOREACH(cmd, &sb->commands, link) {
 		if (cmd->ended || cmd->over != NULL)
 			continue;
@@ -95,8 +122,80 @@ keep_save(struct sandbox *sb)
 	}
 	for (size_t i = 0; i < sb->nended; i++)
 		nvlist_append_nvlist_array(nv, "ended", sb->ended[i]);
-	keep_file(sb, "commands", nv);
+	buf = pack_note(sb, nv, &len);
 	nvlist_destroy(nv);
+	if (buf == NULL)
+		return;
+	keep_file(sb, "commands", buf, len);
+	sb->notes = len;
+	sb->notes_full = len + NOTES_MAX;
+	free(buf);
+}
+
+/* Add to the file; false if it should be written anew. */
+static bool
+append_note(struct sandbox *sb, const char *buf, size_t len)
+{
+	char path[PATH_MAX];
+	int error, fd;
+
+	if (sb->notes == 0 || sb->notes + len > sb->notes_full)
+		return (false);
+	(void)snprintf(path, sizeof(path), "%s/commands", sb->dir);
+	fd = open(path, O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
+	if (fd == -1)
+		return (false);
+	error = co_write_all(fd, buf, len);
+	(void)close(fd);
+	sb->notes += len;
+	return (error == 0);
+}
+
+/* What changed, which the sandbox in memory has already; frees it. */
+static void
+keep_note(struct sandbox *sb, nvlist_t *nv)
+{
+	char *buf;
+	size_t len;
+
+	if (!sb->gone) {
+		buf = pack_note(sb, nv, &len);
+		if (buf == NULL || !append_note(sb, buf, len))
+			keep_save(sb);
+		free(buf);
+	}
+	nvlist_destroy(nv);
+}
+
+void
+keep_begin(const struct command *cmd)
+{
+	nvlist_t *nv, *one;
+
+	if (cmd->over != NULL)
+		return;
+	nv = nvlist_create(0);
+	one = describe(cmd);
+	nvlist_append_nvlist_array(nv, "commands", one);
+	nvlist_destroy(one);
+	keep_note(cmd->sb, nv);
+}
+
+void
+keep_gone(struct sandbox *sb, int64_t id)
+{
+	nvlist_t *nv;
+
+	nv = nvlist_create(0);
+	nvlist_add_number(nv, "gone", (uint64_t)id);
+	keep_note(sb, nv);
+}
+
+void
+keep_step(struct sandbox *sb)
+{
+
+	keep_note(sb, nvlist_create(0));
 }
 
 static void
@@ -124,6 +223,15 @@ forget_oldest(struct sandbox *sb)
 	    sb->nended * sizeof(sb->ended[0]));
 }
 
+static void
+add_end(struct sandbox *sb, nvlist_t *nv)
+{
+
+	if (sb->nended == ENDED_MAX)
+		forget_oldest(sb);
+	sb->ended[sb->nended++] = nv;
+}
+
 /* What nobody acknowledged. */
 static void
 keep_pieces(struct command *cmd)
@@ -131,7 +239,8 @@ keep_pieces(struct command *cmd)
 	nvlist_t *nv, *one;
 	struct piece *p;
 	char name[48];
-	size_t skip;
+	size_t len, skip;
+	void *buf;
 
 	nv = nvlist_create(0);
 	STAILQ_FOREACH(p, &cmd->out, link) {
@@ -146,7 +255,10 @@ keep_pieces(struct command *cmd)
 		nvlist_destroy(one);
 	}
 	tail_name(name, cmd->id);
-	keep_file(cmd->sb, name, nv);
+	buf = nvlist_error(nv) == 0 ? nvlist_pack(nv, &len) : NULL;
+	if (buf != NULL)
+		keep_file(cmd->sb, name, buf, len);
+	free(buf);
 	nvlist_destroy(nv);
 }
 
@@ -155,8 +267,10 @@ void
 keep_end(struct command *cmd)
 {
 	struct sandbox *sb = cmd->sb;
-	nvlist_t *nv;
+	nvlist_t *all, *nv;
 
+	if (cmd->over != NULL)
+		return;
 	nv = nvlist_create(0);
 	nvlist_add_number(nv, "exec", (uint64_t)cmd->id);
 	nvlist_add_number(nv, "step", (uint64_t)cmd->step);
@@ -167,9 +281,10 @@ keep_end(struct command *cmd)
 	}
 	if (!STAILQ_EMPTY(&cmd->out))
 		keep_pieces(cmd);
-	if (sb->nended == ENDED_MAX)
-		forget_oldest(sb);
-	sb->ended[sb->nended++] = nv;
+	add_end(sb, nv);
+	all = nvlist_create(0);
+	nvlist_append_nvlist_array(all, "ended", nv);
+	keep_note(sb, all);
 }
 
 const nvlist_t *
@@ -185,10 +300,16 @@ keep_find(struct sandbox *sb, int64_t id)
 nvlist_t *
 keep_tail(struct sandbox *sb, int64_t id)
 {
-	char name[48];
+	nvlist_t *nv;
+	char *data, name[48];
+	size_t len;
 
 	tail_name(name, id);
-	return (keep_read(sb, name));
+	if (read_file(sb, name, KEEP_MAX, &data, &len) != 0)
+		return (NULL);
+	nv = nvlist_unpack(data, len, 0);
+	free(data);
+	return (nv);
 }
 
 void
@@ -219,40 +340,91 @@ load_command(struct sandbox *sb, const nvlist_t *nv)
 	cmd->pty = ctl_flag(nv, "pty", false);
 	cmd->ephemeral = ctl_flag(nv, "ephemeral", false);
 	cmd->log = ctl_flag(nv, "log", false);
-	if (ctl_flag(nv, "in_step", false) && cmd->step == sb->step) {
-		cmd->in_step = true;
-		sb->step_refs++;
-	}
+	cmd->in_step = ctl_flag(nv, "in_step", false);
 }
 
-static const nvlist_t *const *
-list_of(const nvlist_t *nv, const char *name, size_t *n)
+static void
+load_gone(struct sandbox *sb, int64_t id)
+{
+	struct command *cmd;
+
+	cmd = command_find(sb, id);
+	if (cmd != NULL)
+		command_free(cmd);
+}
+
+static void
+load_end(struct sandbox *sb, const nvlist_t *nv)
+{
+	nvlist_t *copy;
+
+	load_gone(sb, (int64_t)ctl_uint(nv, "exec", 0));
+	copy = nvlist_clone(nv);
+	if (copy != NULL)
+		add_end(sb, copy);
+}
+
+static void
+load_list(struct sandbox *sb, const nvlist_t *nv, const char *name,
+    size_t max, void (*load)(struct sandbox *, const nvlist_t *))
+{
+	const nvlist_t *const *v;
+	size_t n;
+
+	if (!nvlist_exists_nvlist_array(nv, name))
+		return;
+	v = nvlist_get_nvlist_array(nv, name, &n);
+	for (size_t i = 0; i < n && i < max; i++)
+		load(sb, v[i]);
+}
+
+static void
+load_note(struct sandbox *sb, const nvlist_t *nv)
 {
 
-	*n = 0;
-	return (nvlist_exists_nvlist_array(nv, name) ?
-	    nvlist_get_nvlist_array(nv, name, n) : NULL);
+	if ((int64_t)ctl_uint(nv, "next", 0) > sb->next_exec)
+		sb->next_exec = (int64_t)ctl_uint(nv, "next", 0);
+	sb->step = (int64_t)ctl_uint(nv, "step", 0);
+	load_list(sb, nv, "commands", COMMANDS_MAX, load_command);
+	load_list(sb, nv, "ended", ENDED_MAX, load_end);
+	load_gone(sb, (int64_t)ctl_uint(nv, "gone", 0));
+}
+
+/* The last note may be torn; what comes next is written anew. */
+static void
+load_notes(struct sandbox *sb, const char *data, size_t len)
+{
+	nvlist_t *nv;
+	uint32_t size;
+
+	while (len > sizeof(size)) {
+		memcpy(&size, data, sizeof(size));
+		data += sizeof(size);
+		len -= sizeof(size);
+		nv = size <= len ? nvlist_unpack(data, size, 0) : NULL;
+		if (nv == NULL)
+			return;
+		load_note(sb, nv);
+		nvlist_destroy(nv);
+		data += size;
+		len -= size;
+	}
 }
 
 void
 keep_load(struct sandbox *sb)
 {
-	const nvlist_t *const *v;
-	nvlist_t *nv;
-	size_t n;
+	struct command *cmd;
+	char *data;
+	size_t len;
 
-	nv = keep_read(sb, "commands");
-	if (nv == NULL)
+	if (read_file(sb, "commands", NOTES_LIMIT, &data, &len) != 0)
 		return;
-	if ((int64_t)ctl_uint(nv, "next", 0) > sb->next_exec)
-		sb->next_exec = (int64_t)ctl_uint(nv, "next", 0);
-	sb->step = (int64_t)ctl_uint(nv, "step", 0);
+	load_notes(sb, data, len);
+	free(data);
 	sb->step_state = sb->step != 0 ? STEP_OPEN : STEP_NONE;
-	v = list_of(nv, "commands", &n);
-	for (size_t i = 0; i < n && i < COMMANDS_MAX; i++)
-		load_command(sb, v[i]);
-	v = list_of(nv, "ended", &n);
-	for (size_t i = 0; i < n && i < ENDED_MAX; i++)
-		sb->ended[sb->nended++] = nvlist_clone(v[i]);
-	nvlist_destroy(nv);
+	LIST_FOREACH(cmd, &sb->commands, link) {
+		cmd->in_step = cmd->in_step && cmd->step == sb->step;
+		sb->step_refs += cmd->in_step;
+	}
 }

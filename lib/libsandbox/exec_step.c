@@ -80,7 +80,7 @@ enter(struct command *cmd)
 	cmd->waiting = false;
 	cmd->step = cmd->sb->step;
 	cmd->sb->step_refs++;
-	keep_save(cmd->sb);
+	keep_begin(cmd);
 }
 
 void
@@ -182,7 +182,7 @@ step_closed(struct sandbox *sb)
 		cmd->settling = false;
 		command_over(cmd);
 	}
-	keep_save(sb);
+	keep_step(sb);
 	while ((cmd = find(sb, false)) != NULL &&
 	    sb->step_state != STEP_COMPLETING)
 		step_join(cmd);

@@ -91,20 +91,38 @@ map_mount(pid_t pid)
 	return (ok);
 }
 
-/* A child that waits to be killed. */
+/* A child that waits for its end or ours. */
+static void wait_for_end(const int[2]) __attribute__((__noreturn__));
+
+static void
+wait_for_end(const int alive[2])
+{
+	char c;
+
+	close(alive[1]);
+	while (read(alive[0], &c, 1) == -1 && errno == EINTR)
+		continue;
+	_exit(0);
+}
+
 static void
 try(struct report *r)
 {
-	int pidfd = -1;
+	int alive[2], pidfd = -1;
 	struct clone_args ca = { .flags = CLONE_NEWUSER | CLONE_NEWNS |
 	    CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS |
 	    CLONE_NEWTIME | CLONE_PIDFD, .pidfd = (uintptr_t)&pidfd,
 	    .exit_signal = SIGCHLD };
 	long pid;
 
+	if (pipe2(alive, O_CLOEXEC) != 0) {
+		finding(r, "descriptors", false, "raise the limit of files");
+		return;
+	}
 	if ((pid = syscall(SYS_clone3, &ca, sizeof(ca))) == 0)
-		for (;;)
-			(void)pause();
+		wait_for_end(alive);
+	close(alive[0]);
+	close(alive[1]);
 	finding(r, "namespaces", pid > 0,
 	    "raise /proc/sys/user/max_*_namespaces; Linux 5.19 or newer");
 	if (pid == -1)

@@ -11,6 +11,7 @@
 
 #include <atf-c.h>
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -127,6 +128,39 @@ BOX_TC(anytime, "killed at random, while the sandbox itself goes on")
 	}
 }
 
+static void
+die(void *arg, const char *what, bool ok, const char *advice)
+{
+
+	(void)arg;
+	(void)ok;
+	(void)advice;
+	if (strcmp(what, "namespaces") == 0)
+		(void)raise(SIGKILL);
+}
+
+BOX_TC(probe, "who asks whether it works is killed: nobody stays behind")
+{
+	struct pollfd pfd = { .events = POLLIN };
+	struct co_error e;
+	int p[2], status;
+	pid_t pid;
+
+	ATF_REQUIRE_EQ(0, pipe(p));
+	if ((pid = fork()) == 0) {
+		(void)backend_ns.probe(die, NULL, &e);
+		_exit(0);
+	}
+	(void)close(p[1]);
+	ATF_REQUIRE(waitpid(pid, &status, 0) == pid);
+	ATF_REQUIRE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+	/* Whoever is left holds the other end. */
+	pfd.fd = p[0];
+	ATF_REQUIRE_EQ(1, poll(&pfd, 1, 10000));
+	ATF_CHECK((pfd.revents & POLLHUP) != 0);
+	(void)close(p[0]);
+}
+
 ATF_TP_ADD_TCS(tp)
 {
 
@@ -134,5 +168,6 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, start_image);
 	ATF_TP_ADD_TC(tp, stop);
 	ATF_TP_ADD_TC(tp, anytime);
+	ATF_TP_ADD_TC(tp, probe);
 	return (atf_no_error());
 }
