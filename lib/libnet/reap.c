@@ -3,9 +3,9 @@
  *
  * The slow part of detaching: removing the interface, for which the kernel
  * waits until nobody uses it, and ending flows, which takes a walk through
- * the whole connection table.  A thread does both behind the caller's back,
- * for all that have gone meanwhile at once.  An address does not begin its
- * quarantine before that.
+ * the whole connection table.  A thread, begun with the first of them, does
+ * both behind the caller's back, for all that have gone meanwhile at once.
+ * An address does not begin its quarantine before that.
  */
 
 #include <errno.h>
@@ -26,7 +26,7 @@ struct net_reaper {
 	pthread_cond_t	 wake, idle;
 	struct gone	*todo, *done;
 	struct gone	*doing;
-	bool		 busy, stop;
+	bool		 begun, busy, stop;
 	struct net_links *links;
 	struct net_flows *flows;
 };
@@ -119,7 +119,6 @@ net_reaper_new(const struct net_conf *c, const struct net_range *range,
     struct net_reaper **out, struct co_error *e)
 {
 	struct net_reaper *r;
-	int err;
 
 	if ((r = calloc(1, sizeof(*r))) == NULL)
 		return (co_error_errno(e, ENOMEM, NULL, "flows"));
@@ -130,17 +129,8 @@ net_reaper_new(const struct net_conf *c, const struct net_range *range,
 	pthread_mutex_init(&r->lock, NULL);
 	pthread_cond_init(&r->wake, NULL);
 	pthread_cond_init(&r->idle, NULL);
-	if ((err = pthread_create(&r->thread, NULL, reap_thread, r)) != 0) {
-		co_error_errno(e, err, NULL, "can't start a thread");
-		goto err2;
-	}
 	*out = r;
 	return (0);
-err2:
-	pthread_cond_destroy(&r->idle);
-	pthread_cond_destroy(&r->wake);
-	pthread_mutex_destroy(&r->lock);
-	net_flows_close(r->flows);
 err1:
 	net_links_close(r->links);
 err0:
@@ -158,6 +148,15 @@ net_reaper_add(struct net_reaper *r, const struct net_lease *l)
 		return (-1);
 	g->lease = *l;
 	pthread_mutex_lock(&r->lock);
+	if (!r->begun) {
+		r->begun = pthread_create(&r->thread, NULL, reap_thread,
+		    r) == 0;
+		if (!r->begun) {
+			pthread_mutex_unlock(&r->lock);
+			free(g);
+			return (-1);
+		}
+	}
 	g->next = r->todo;
 	r->todo = g;
 	r->busy = true;
@@ -221,7 +220,8 @@ net_reaper_free(struct net_reaper *r)
 	r->stop = true;
 	pthread_cond_signal(&r->wake);
 	pthread_mutex_unlock(&r->lock);
-	pthread_join(r->thread, NULL);
+	if (r->begun)
+		pthread_join(r->thread, NULL);
 	gone_free(r->todo);
 	gone_free(r->done);
 	pthread_cond_destroy(&r->idle);
