@@ -70,8 +70,8 @@ struct ctl_peer {
 	uid_t		uid;
 	gid_t		gid;
 	pid_t		pid;		/* 0: not known */
-	gid_t		groups[64];	/* all of the user's (root: one), of the system's
-					   group database */
+	gid_t		groups[64];	/* all of the user's, of the system's
+					   group database; root: one */
 	int		ngroups;
 };
 int ctl_peer(const struct ctl *, struct ctl_peer *, struct co_error *);
