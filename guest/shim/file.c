@@ -199,6 +199,8 @@ do_read(struct file *f)
 	if (at != 0 && lseek(fd, at, SEEK_SET) == -1)
 		return (errno);
 	file_entry(f, AT_FDCWD, "", file_path(f), &st);
+	if (sw_has(f->m, F_FDS))
+		return (file_copy(fd, FILE_DIRECT, left, &f->offset));
 	while (left > 0) {
 		n = read(fd, buf, left < chunk ? (size_t)left : chunk);
 		if (n == -1)
@@ -287,8 +289,12 @@ write_direct(struct file *f, const char *path, mode_t mode)
 		return (errno);
 	if (sw_has(f->m, F_MODE) && fchmod(fd, mode) != 0)
 		error = errno;
+	else if (sw_has(f->m, F_FDS))
+		error = file_copy(0, fd, UINT64_MAX, &f->offset);
 	else
 		error = copy_in(f, fd);
+	if (error == EINTR && stopped)
+		error = ECANCELED;
 	if (close(fd) != 0 && error == 0)
 		error = errno;
 	return (error);
@@ -332,7 +338,8 @@ do_write(struct file *f)
 	bool atomic = sw_num(f->m, F_ATOMIC, 0) != 0;
 	int error;
 
-	if (atomic && sw_num(f->m, F_APPEND, 0) != 0)
+	if (atomic && (sw_num(f->m, F_APPEND, 0) != 0 ||
+	    sw_has(f->m, F_FDS)))
 		return (EINVAL);
 	if (sw_num(f->m, F_PARENTS, 0) != 0 &&
 	    (error = make_dirs(path, 0777, false)) != 0)

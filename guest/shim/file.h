@@ -26,6 +26,9 @@ struct file_head {
 	uint32_t	cost;		/* of what the host granted */
 };
 
+/* Where the bytes of a file that is read go, if the host said where. */
+#define	FILE_DIRECT	3
+
 /* In the serving process; its output is descriptor 1, its input 0. */
 struct file {
 	const struct guest	*g;
@@ -42,6 +45,13 @@ void file_emit(struct file *, enum file_class, struct sw_msg *,
 
 /* Send an event about path, which is relative to what is watched. */
 void file_event(struct file *, enum sw_event, const char *);
+
+/**
+ * file_copy(from, to, max, copied):
+ * Copy up to ${max} bytes until ${from} ends, one of both being a pipe, and
+ * add their number to ${copied}.  Return 0 or an errno.
+ */
+int file_copy(int, int, uint64_t, uint64_t *);
 
 /* Return 0 or an errno; the reply follows from it. */
 int file_list(struct file *);

@@ -215,5 +215,9 @@ spawn_exec(const struct spawn *given)
 	argv = arguments(&sp);
 	enter(&sp, &u);
 	(void)execvp(argv[0], argv);
+	if (errno == ENOENT && sw_has(sp.m, F_FALLBACK)) {
+		argv[0] = copy(&sp, sw_str(sp.m, F_FALLBACK, ""));
+		(void)execvp(argv[0], argv);
+	}
 	fail(&sp, SPAWN_EXEC, errno);
 }

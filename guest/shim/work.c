@@ -178,23 +178,28 @@ stop(struct work *w)
 }
 
 static void
-child(struct guest *g, const struct sw_msg *m, int in, int out)
+child(struct guest *g, const struct sw_msg *m, int in, int out, int direct)
 {
 	int fd;
 
 	/* Out of the way of each other first. */
-	in = fcntl(in, F_DUPFD, 10);
+	in = fcntl(direct != -1 && m->type == W_WRITE ? direct : in, F_DUPFD,
+	    10);
 	out = fcntl(out, F_DUPFD, 10);
 	fd = open("/dev/null", O_RDWR);
+	if (direct != -1)
+		direct = fcntl(direct, F_DUPFD, 10);
 	if (in == -1 || out == -1 || dup2(in, 0) == -1 ||
-	    dup2(out, 1) == -1 || (fd != -1 && dup2(fd, 2) == -1))
+	    dup2(out, 1) == -1 || (fd != -1 && dup2(fd, 2) == -1) ||
+	    (direct != -1 && dup2(direct, FILE_DIRECT) == -1))
 		_exit(1);
-	sys_close_from(3);
+	sys_close_from(direct != -1 && m->type == W_READ ? FILE_DIRECT + 1 :
+	    FILE_DIRECT);
 	file_run(g, m);
 }
 
 static int
-start(struct work *w, const struct sw_msg *m)
+start(struct work *w, const struct sw_msg *m, int direct)
 {
 	int in[2], out[2], error;
 
@@ -209,7 +214,7 @@ start(struct work *w, const struct sw_msg *m)
 		goto err1;
 	}
 	if (w->pid == 0)
-		child(w->g, m, in[0], out[1]);
+		child(w->g, m, in[0], out[1], direct);
 	close(in[0]);
 	close(out[1]);
 	(void)fcntl(in[1], F_SETFL, O_NONBLOCK);
@@ -229,8 +234,8 @@ err0:
 	return (error);
 }
 
-void
-work_start(struct guest *g, const struct sw_msg *m)
+static void
+begin(struct guest *g, const struct sw_msg *m, int direct)
 {
 	int64_t req = sw_num(m, F_REQ, 0);
 	struct work *w;
@@ -253,10 +258,24 @@ work_start(struct guest *g, const struct sw_msg *m)
 	w->next = g->works;
 	g->works = w;
 	g->nworks++;
-	if ((error = start(w, m)) != 0) {
+	if ((error = start(w, m, direct)) != 0) {
 		destroy(w);
 		session_reply(g, req, error, NULL);
 	}
+}
+
+void
+work_start(struct guest *g, const struct sw_msg *m)
+{
+	int fd[SW_FDS] = { -1, -1, -1 }, n = (int)sw_num(m, F_FDS, 0);
+
+	if (n > 1 || sf_claim(&g->chan.in, fd, n) != 0) {
+		chan_refuse(g, 0, "fds", "not one, or not there");
+		return;
+	}
+	begin(g, m, fd[0]);
+	if (fd[0] != -1)
+		close(fd[0]);
 }
 
 bool

@@ -249,3 +249,12 @@ shim_dispatch(struct shim *s, int revents, struct co_error *e)
 		shim_wake_senders(s);
 	return (0);
 }
+
+void
+shim_flush(struct shim *s)
+{
+
+	/* Those who wait for room in a long queue are woken by a dispatch. */
+	if (!s->dead && s->out.len < SHIM_BULK)
+		(void)sf_write(&s->out, s->fd);
+}

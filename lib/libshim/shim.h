@@ -73,6 +73,7 @@ struct shim_exec {
 	int64_t		 id;		/* unique, of the caller's making */
 	const char	*command;	/* for /bin/sh -c; or */
 	const char *const *argv;	/* ended by NULL */
+	const char	*fallback;	/* if argv[0] is not there */
 	const char *const *env;		/* "K=V", ended by NULL; added */
 	const char	*cwd;		/* home of the user */
 	const char	*user;		/* name, uid or uid:gid; configured */
@@ -225,6 +226,14 @@ int shim_want(const struct shim *);
 int shim_dispatch(struct shim *, int, struct co_error *);
 
 /**
+ * shim_flush(s):
+ * Send what the shim takes now, for those who do not want to wait for
+ * poll(2) to say that it would.  No handler is called; what goes wrong is
+ * told by the next shim_dispatch().
+ */
+void shim_flush(struct shim *);
+
+/**
  * shim_ready(s):
  * Tell whether the shim said hello and the connection stands.
  */
@@ -276,8 +285,8 @@ int shim_ps(struct shim *, void *, uint32_t *, struct co_error *);
 enum shim_op {
 	SHIM_OP_STAT,		/* path; follow */
 	SHIM_OP_LIST,		/* path; depth */
-	SHIM_OP_READ,		/* path; offset, length */
-	SHIM_OP_WRITE,		/* path; mode, append, atomic, parents */
+	SHIM_OP_READ,		/* path; offset, length, fd */
+	SHIM_OP_WRITE,		/* path; mode, append, atomic, parents, fd */
 	SHIM_OP_MKDIR,		/* path; mode, parents */
 	SHIM_OP_MOVE,		/* path, to */
 	SHIM_OP_REMOVE,		/* path; recursive */
@@ -300,6 +309,13 @@ struct shim_request {
 	int64_t		 length;	/* 0: to the end */
 	bool		 follow, append, atomic, parents, recursive;
 	bool		 want_fd;
+	/*
+	 * Where _READ writes the bytes, or _WRITE reads them from until it
+	 * ends (not with atomic, as an end may be an accident), instead of
+	 * data, over a unix socket only; taken on success.
+	 */
+	bool		 has_fd;
+	int		 fd;
 	int		 port;
 	const int64_t	*ports;
 	size_t		 nports;

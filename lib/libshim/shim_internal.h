@@ -43,6 +43,7 @@ struct request {
 	void		*cookie;
 	enum sw_type	 type;
 	bool		 want_fd;
+	bool		 direct;	/* its bytes go another way */
 	bool		 connected;
 	bool		 ended;		/* eof came */
 	bool		 closed;	/* by us; what comes is dropped */

@@ -129,6 +129,7 @@ exec_message(struct sw_msg *m, const struct shim_exec *x)
 	if (x->command != NULL)
 		sw_set_str(m, F_COMMAND, x->command);
 	opt_vec(m, F_ARGV, x->argv);
+	opt_str(m, F_FALLBACK, x->fallback);
 	opt_vec(m, F_ENV, x->env);
 	opt_str(m, F_CWD, x->cwd);
 	opt_str(m, F_USER, x->user);
@@ -446,8 +447,8 @@ shim_resize(struct shim *s, int64_t id, int rows, int cols,
 
 /* Number a request, send it, and remember it. */
 static int
-ask(struct shim *s, struct sw_msg *m, void *cookie, uint32_t *number,
-    struct co_error *e)
+ask(struct shim *s, struct sw_msg *m, const int *fd, void *cookie,
+    uint32_t *number, struct co_error *e)
 {
 	struct request *r;
 
@@ -460,13 +461,17 @@ ask(struct shim *s, struct sw_msg *m, void *cookie, uint32_t *number,
 		r->number = ++s->number;
 	while (r->number == 0 || shim_find_request(s, r->number) != NULL);
 	sw_set_num(m, F_REQ, r->number);
-	if (put(s, m, NULL, 0, e) != 0) {
+	if (fd != NULL)
+		sw_set_num(m, F_FDS, 1);
+	if (put(s, m, fd, fd != NULL ? 1 : 0, e) != 0) {
 		free(r);
 		return (-1);
 	}
 	r->cookie = cookie;
 	r->type = m->type;
 	r->want_fd = m->type == W_DIAL && sw_has(m, F_FDS);
+	r->direct = fd != NULL;
+	r->out.eof = r->direct;
 	s->want_fds += r->want_fd;
 	r->next = s->requests;
 	s->requests = r;
@@ -481,7 +486,7 @@ shim_ps(struct shim *s, void *cookie, uint32_t *number, struct co_error *e)
 	struct sw_msg m;
 
 	sw_init(&m, W_PS);
-	return (ask(s, &m, cookie, number, e));
+	return (ask(s, &m, NULL, cookie, number, e));
 }
 
 static void
@@ -542,6 +547,11 @@ shim_request(struct shim *s, const struct shim_request *r, void *cookie,
 	};
 	struct sw_msg m;
 
+	if (r->has_fd && ((r->op != SHIM_OP_READ && r->op !=
+	    SHIM_OP_WRITE) || r->atomic))
+		return (co_error_set(e, CO_EPROTO_ARGUMENT, "fd",
+		    "only what is read, or written but not atomically, can "
+		    "go by a descriptor"));
 	sw_init(&m, types[r->op]);
 	switch (r->op) {
 	case SHIM_OP_DIAL:
@@ -562,7 +572,7 @@ shim_request(struct shim *s, const struct shim_request *r, void *cookie,
 		opt_str(&m, F_USER, r->user);
 		break;
 	}
-	return (ask(s, &m, cookie, number, e));
+	return (ask(s, &m, r->has_fd ? &r->fd : NULL, cookie, number, e));
 }
 
 int

@@ -44,6 +44,7 @@ const struct sw_fielddef sw_fields[F_MAX] = {
 	[F_EVENT] =		WORD("event", "create|write|remove|rename|"
 				    "chmod|overflow"),
 	[F_EXIT_CODE] =		NUM("exit_code", 0, 255),
+	[F_FALLBACK] =		STR("fallback", MAXPATH),
 	[F_FDS] =		NUM("fds", 0, SW_FDS),
 	[F_FOLLOW] =		BOOL("follow"),
 	[F_GID] =		NUM("gid", 0, UINT_MAX),
@@ -117,9 +118,9 @@ const struct sw_fielddef sw_fields[F_MAX] = {
 
 const struct sw_typedef sw_types[W_MAX] = {
 	[W_EXEC] = { "exec", SW_HOST, F(F_ID),
-	    F(F_COMMAND, F_ARGV, F_ENV, F_CWD, F_USER, F_STDIN, F_STDOUT,
-	    F_STDERR, F_FDS, F_PTY, F_ROWS, F_COLS, F_TIMEOUT_MS, F_GRACE_MS,
-	    F_WAIT, F_WINDOW, F_TAG) },
+	    F(F_COMMAND, F_ARGV, F_FALLBACK, F_ENV, F_CWD, F_USER, F_STDIN,
+	    F_STDOUT, F_STDERR, F_FDS, F_PTY, F_ROWS, F_COLS, F_TIMEOUT_MS,
+	    F_GRACE_MS, F_WAIT, F_WINDOW, F_TAG) },
 	[W_CANCEL] = { "cancel", SW_HOST, F(F_ID), F(F_GRACE_MS) },
 	[W_ROLLBACK_NOTIFY] = { "rollback_notify", SW_HOST, F(F_STEP_ID),
 	    F(F_NONE) },
@@ -139,9 +140,9 @@ const struct sw_typedef sw_types[W_MAX] = {
 	[W_STAT] = { "stat", SW_HOST, FILEREQ, F(F_USER, F_FOLLOW) },
 	[W_LIST] = { "list", SW_HOST, FILEREQ, F(F_USER, F_DEPTH) },
 	[W_READ] = { "read", SW_HOST, FILEREQ,
-	    F(F_USER, F_OFFSET, F_LENGTH) },
+	    F(F_USER, F_OFFSET, F_LENGTH, F_FDS) },
 	[W_WRITE] = { "write", SW_HOST, FILEREQ,
-	    F(F_USER, F_MODE, F_APPEND, F_ATOMIC, F_PARENTS) },
+	    F(F_USER, F_MODE, F_APPEND, F_ATOMIC, F_PARENTS, F_FDS) },
 	[W_MKDIR] = { "mkdir", SW_HOST, FILEREQ,
 	    F(F_USER, F_MODE, F_PARENTS) },
 	[W_MOVE] = { "move", SW_HOST, F(F_REQ, F_PATH, F_TO), F(F_USER) },

@@ -185,11 +185,11 @@ greet(const char *nonce)
 	calls = 0;
 }
 
-/* A connection with command 1 (started), 2 (not yet), requests 1 to 7. */
+/* A connection with command 1 (started), 2 (not yet), requests 1 to 8. */
 static void
 begin(void)
 {
-	static const struct shim_request reqs[] = {
+	struct shim_request reqs[] = {
 		{ .op = SHIM_OP_STAT, .path = "/" },
 		{ .op = SHIM_OP_LIST, .path = "/" },
 		{ .op = SHIM_OP_READ, .path = "/" },
@@ -197,10 +197,12 @@ begin(void)
 		{ .op = SHIM_OP_DIAL, .port = 1 },
 		{ .op = SHIM_OP_DIAL, .port = 1, .want_fd = true },
 		{ .op = SHIM_OP_STATS },
+		{ .op = SHIM_OP_READ, .path = "/", .has_fd = true },
 	};
 	uint32_t number;
 	int sv[2];
 
+	ATF_REQUIRE((reqs[7].fd = open("/dev/null", O_RDWR)) != -1);
 	make_pair(sv);
 	enemy = sv[1];
 	ATF_REQUIRE((s = shim_new(sv[0], 0, &handlers, NULL, &e)) != NULL);
@@ -270,6 +272,8 @@ ATF_TC_BODY(lies, tc)
 		"{\"type\":\"data\",\"req\":3,\"offset\":0,\"data\":\"x\"}\n",
 		"{\"type\":\"data\",\"req\":5,\"offset\":0,\"data\":\"x\"}\n",
 		"{\"type\":\"data\",\"req\":1,\"offset\":0,\"data\":\"x\"}\n",
+		"{\"type\":\"data\",\"req\":8,\"offset\":0,\"data\":\"x\"}\n",
+		"{\"type\":\"data\",\"req\":8,\"offset\":0,\"eof\":true}\n",
 		"{\"type\":\"connected\",\"req\":1}\n",
 		"{\"type\":\"connected\",\"req\":5,\"fds\":1}\n",
 		"{\"type\":\"connected\",\"req\":6}\n",

@@ -359,6 +359,27 @@ ATF_TC_BODY(arguments, tc)
 	client_end(&c);
 }
 
+ATF_TC_WITHOUT_HEAD(fallback);
+ATF_TC_BODY(fallback, tc)
+{
+	static const char *const argv[] = { "/no/such/shell", "-c",
+	    "echo $0", NULL };
+	static const char *const there[] = { "/bin/sh", "-c", "echo $0",
+	    NULL };
+	struct run *r;
+
+	client_start(&c, NULL);
+	r = run((struct shim_exec){ .argv = argv, .fallback = "/bin/sh" });
+	ATF_CHECK_EQ(0, r->exit.exit_code);
+	ATF_CHECK_STREQ("/bin/sh\n", r->out[0]);
+	r = run((struct shim_exec){ .argv = there, .fallback = "/none" });
+	ATF_CHECK_STREQ("/bin/sh\n", r->out[0]);
+	r = run((struct shim_exec){ .argv = argv, .fallback = "/none" });
+	ATF_CHECK_EQ(127, r->exit.exit_code);
+	ATF_CHECK_EQ(ENOENT, r->exit.error);
+	client_end(&c);
+}
+
 ATF_TP_ADD_TCS(tp)
 {
 
@@ -373,6 +394,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, cancel);
 	ATF_TP_ADD_TC(tp, signals);
 	ATF_TP_ADD_TC(tp, parallel);
+	ATF_TP_ADD_TC(tp, fallback);
 	ATF_TP_ADD_TC(tp, arguments);
 	return (atf_no_error());
 }

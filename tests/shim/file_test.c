@@ -246,6 +246,98 @@ ATF_TC_BODY(atomic, tc)
 	ATF_CHECK_EQ_MSG(1, n, "something was left behind");
 }
 
+/* The bytes go by a pipe; what is said about them goes as ever. */
+static struct req *
+by_pipe(struct shim_request q, int *end)
+{
+	struct req *r;
+	int p[2];
+
+	ATF_REQUIRE(pipe2(p, O_CLOEXEC) == 0);
+	*end = p[q.op == SHIM_OP_WRITE];
+	q.has_fd = true;
+	q.fd = p[q.op != SHIM_OP_WRITE];
+	r = client_request(&c, q);
+	return (r);
+}
+
+ATF_TC_WITHOUT_HEAD(direct);
+ATF_TC_BODY(direct, tc)
+{
+	size_t len = 8 << 20, got = 0;
+	char *big = malloc(len), *back = malloc(len + 1);
+	struct co_error e;
+	struct stat st;
+	struct req *r;
+	ssize_t n;
+	int fd;
+
+	ATF_REQUIRE(big != NULL && back != NULL);
+	for (size_t i = 0; i < len; i++)
+		big[i] = (char)count_byte(i);
+	begin();
+	r = by_pipe((struct shim_request){ .op = SHIM_OP_WRITE,
+	    .path = at("p/big"), .parents = true, .mode = 0600 }, &fd);
+	client_poll(&c, 20);
+	for (size_t i = 0; i < len; i += (size_t)n)
+		ATF_REQUIRE((n = write(fd, big + i, len - i)) > 0);
+	client_poll(&c, 50);
+	ATF_CHECK(!r->done);
+	ATF_REQUIRE(close(fd) == 0);
+	client_wait(&c, &r->done);
+	ATF_CHECK_EQ(0, r->result.error);
+	ATF_CHECK_EQ(len, r->result.bytes);
+	ATF_CHECK(stat("p/big", &st) == 0 && (size_t)st.st_size == len &&
+	    (st.st_mode & 07777) == 0600);
+	r = by_pipe((struct shim_request){ .op = SHIM_OP_READ,
+	    .path = at("p/big"), .offset = 1 }, &fd);
+	client_poll(&c, 20);
+	while ((n = read(fd, back + got, len + 1 - got)) > 0)
+		got += (size_t)n;
+	client_wait(&c, &r->done);
+	ATF_CHECK_EQ(0, r->result.error);
+	ATF_CHECK_EQ(len - 1, r->result.bytes);
+	ATF_REQUIRE_EQ(len - 1, got);
+	ATF_CHECK(memcmp(back, big + 1, got) == 0);
+	ATF_CHECK_EQ(0, r->len);
+	ATF_REQUIRE_EQ(1, r->nitems);
+	ATF_CHECK_EQ((int64_t)len, r->item[0].size);
+	close(fd);
+	/* Files that can't be spliced are copied. */
+	r = by_pipe((struct shim_request){ .op = SHIM_OP_READ,
+	    .path = "/proc/self/mounts", .length = 5 }, &fd);
+	client_wait(&c, &r->done);
+	ATF_CHECK_EQ(0, r->result.error);
+	ATF_CHECK_EQ(5, read(fd, back, 100));
+	close(fd);
+	/* Who does not read any more, or closes it, ends it. */
+	r = by_pipe((struct shim_request){ .op = SHIM_OP_READ,
+	    .path = at("p/big") }, &fd);
+	close(fd);
+	client_wait(&c, &r->done);
+	ATF_CHECK(r->result.error != 0);
+	r = by_pipe((struct shim_request){ .op = SHIM_OP_WRITE,
+	    .path = at("p/other") }, &fd);
+	client_poll(&c, 20);
+	ATF_REQUIRE(shim_close(c.s, r->number, &c.e) == 0);
+	client_wait(&c, &r->done);
+	ATF_CHECK_EQ(ECANCELED, r->result.error);
+	close(fd);
+	r = by_pipe((struct shim_request){ .op = SHIM_OP_READ,
+	    .path = at("none") }, &fd);
+	client_wait(&c, &r->done);
+	ATF_CHECK_EQ(ENOENT, r->result.error);
+	ATF_CHECK_EQ(0, read(fd, back, 1));
+	close(fd);
+	ATF_CHECK_EQ(-1, shim_request(c.s, &(struct shim_request){
+	    .op = SHIM_OP_WRITE, .path = "x", .atomic = true,
+	    .has_fd = true, .fd = 0 }, NULL, NULL, &e));
+	ATF_CHECK_EQ(CO_EPROTO_ARGUMENT, e.code);
+	client_end(&c);
+	free(big);
+	free(back);
+}
+
 ATF_TC_WITHOUT_HEAD(large);
 ATF_TC_BODY(large, tc)
 {
@@ -456,6 +548,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, list);
 	ATF_TP_ADD_TC(tp, readwrite);
 	ATF_TP_ADD_TC(tp, atomic);
+	ATF_TP_ADD_TC(tp, direct);
 	ATF_TP_ADD_TC(tp, large);
 	ATF_TP_ADD_TC(tp, change);
 	ATF_TP_ADD_TC(tp, users);
