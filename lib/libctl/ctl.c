@@ -210,6 +210,13 @@ flush(struct ctl *c)
 	return (0);
 }
 
+void
+ctl_flush(struct ctl *c)
+{
+
+	(void)flush(c);
+}
+
 /* Keep the descriptors of one received message; EPROTO: too many. */
 static int
 take_fds(struct ctl_in *in, struct msghdr *m)

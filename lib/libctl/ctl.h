@@ -121,6 +121,13 @@ int ctl_send(struct ctl *, const nvlist_t *, const int *, size_t,
     struct co_error *);
 
 /**
+ * ctl_flush(c):
+ * Send what the peer takes now, for those who do not want to wait for poll(2)
+ * to say that it would.  What goes wrong is told by the next ctl_dispatch().
+ */
+void ctl_flush(struct ctl *);
+
+/**
  * ctl_backlog(c):
  * Return how many bytes are queued; a sender of much waits until it is low.
  */

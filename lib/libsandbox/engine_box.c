@@ -258,6 +258,13 @@ show_net(const struct sandbox *sb, nvlist_t *nv)
 		    net_addr_print(&sb->lease.addr6, buf));
 }
 
+bool
+box_direct(const struct sandbox *sb)
+{
+
+	return (sb->be->connect == NULL);
+}
+
 nvlist_t *
 box_show(const struct sandbox *sb)
 {
@@ -271,6 +278,7 @@ box_show(const struct sandbox *sb)
 	nvlist_add_string(nv, "state", states[sb->state]);
 	nvlist_add_number(nv, "pid", (uint64_t)sb->r.pid);
 	nvlist_add_bool(nv, "connected", link_up(sb));
+	nvlist_add_bool(nv, "direct", box_direct(sb));
 	LIST_FOREACH(cmd, &sb->commands, link)
 		n++;
 	nvlist_add_number(nv, "commands", n);

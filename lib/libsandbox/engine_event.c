@@ -12,6 +12,7 @@
 
 struct follower {
 	char		 box[CO_IDSIZE];	/* or "" for all */
+	bool		 commands;		/* theirs too */
 	uint64_t	 lost;
 };
 
@@ -29,12 +30,24 @@ box_event(struct sandbox *sb, const char *name)
 }
 
 static bool
-concerns(const struct engine_call *c, const char *box, const nvlist_t *nv)
+of_command(const nvlist_t *nv)
+{
+	const char *event = ctl_string(nv, "event", "");
+
+	return (strcmp(event, "exec") == 0 || strcmp(event, "exit") == 0);
+}
+
+static bool
+concerns(const struct engine_call *c, const struct follower *f,
+    const nvlist_t *nv)
 {
 
 	if (!c->admin && strcmp(c->owner, ctl_string(nv, "owner", "")) != 0)
 		return (false);
-	return (*box == '\0' || strcmp(box, ctl_string(nv, "id", "")) == 0);
+	if (!f->commands && of_command(nv))
+		return (false);
+	return (f->box[0] == '\0' ||
+	    strcmp(f->box, ctl_string(nv, "id", "")) == 0);
 }
 
 static void
@@ -42,7 +55,7 @@ tell(struct engine_call *c, const nvlist_t *nv)
 {
 	struct follower *f = c->data;
 
-	if (!concerns(c, f->box, nv))
+	if (!concerns(c, f, nv))
 		return;
 	if (c->held)
 		f->lost++;
@@ -123,9 +136,10 @@ events_run(struct engine_call *c)
 	}
 	if (sb != NULL)
 		memcpy(f->box, sb->id, sizeof(f->box));
+	f->commands = ctl_flag(c->req, "commands", true);
 	for (uint64_t i = 1; i <= EVENTS_KEPT; i++) {
 		nv = en->kept[(en->seq + i) % EVENTS_KEPT];
-		if (nv != NULL && concerns(c, f->box, nv))
+		if (nv != NULL && concerns(c, f, nv))
 			call_event(c, nvlist_clone(nv));
 	}
 	if (!ctl_flag(c->req, "follow", true)) {

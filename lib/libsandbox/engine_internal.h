@@ -93,6 +93,7 @@ struct sandbox {
 	bool		 expiring;
 	bool		 alive;		/* when we looked for it */
 	struct shim_stats stats;
+	int64_t		 logged;	/* when the log was marked last */
 };
 TAILQ_HEAD(box_list, sandbox);
 
@@ -286,6 +287,7 @@ const char *box_state_name(enum box_state);
 const char *box_advice(const struct sandbox *);	/* how it gets to run */
 void box_state(struct sandbox *, enum box_state, const char *failure);
 nvlist_t *box_show(const struct sandbox *);
+bool box_direct(const struct sandbox *);	/* takes descriptors */
 const char *box_name(const struct sandbox *);
 /* What only a running sandbox has: connections, commands, requests. */
 void box_disconnect(struct sandbox *, const struct co_error *);
@@ -557,6 +559,12 @@ void keep_free(struct sandbox *);
 
 /* The log of a sandbox: what its start command wrote. */
 void log_append(struct sandbox *, const void *, size_t);
+
+/* In "log.times": what is at this place of "log", and after, is so old. */
+struct log_mark {
+	uint64_t	 place;
+	uint64_t	 time;		/* ms since the epoch */
+};
 
 /*
  * File servers; fsd.c and fsd_start.c.

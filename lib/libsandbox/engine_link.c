@@ -257,8 +257,10 @@ link_kick(struct sandbox *sb)
 {
 	struct link *l = sb->shim;
 
-	if (l != NULL && l->shim != NULL && !l->dispatching)
-		watch_want(l->watch, shim_want(l->shim));
+	if (l == NULL || l->shim == NULL || l->dispatching)
+		return;
+	shim_flush(l->shim);
+	watch_want(l->watch, shim_want(l->shim));
 }
 
 bool

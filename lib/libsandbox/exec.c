@@ -145,6 +145,7 @@ ask_shim(struct command *cmd, struct co_error *e)
 	x.env = env;
 	if (argv == NULL)
 		x.command = ctl_string(q, "command", NULL);
+	x.fallback = ctl_string(q, "fallback", NULL);
 	x.cwd = ctl_string(q, "cwd", NULL);
 	x.user = ctl_string(q, "user", NULL);
 	if (strcmp(ctl_string(q, "stdin", "null"), "pipe") == 0)

@@ -359,6 +359,27 @@ handlers_of(struct ask *a, enum shim_op op)
 		a->connected = on_connected;
 }
 
+/* The bytes of a file may go by a descriptor of the caller's. */
+static int
+take_fd(struct engine_call *c, const struct sandbox *sb,
+    struct shim_request *r, struct co_error *e)
+{
+
+	if (c->nfds == 0 || (r->op != SHIM_OP_READ && r->op !=
+	    SHIM_OP_WRITE))
+		return (0);
+	if (!box_direct(sb))
+		return (co_error_set(e, CO_ESYS_UNSUPPORTED, sb->id,
+		    "no descriptor can be passed to this sandbox"));
+	if (r->atomic || nvlist_exists(c->req, "data"))
+		return (co_error_set(e, CO_EPROTO_ARGUMENT, "atomic",
+		    "what comes by a descriptor can't be written atomically, "
+		    "nor beside other data"));
+	r->fd = call_take_fd(c, e);
+	r->has_fd = r->fd != -1;
+	return (r->has_fd ? 0 : -1);
+}
+
 static int
 check(const struct shim_request *r, struct co_error *e)
 {
@@ -407,17 +428,23 @@ file_run(struct engine_call *c)
 
 	sb = call_box(c, &e);
 	request_of(c->req, &r);
-	if (check(&r, &e) != 0) {
+	if (check(&r, &e) != 0 || take_fd(c, sb, &r, &e) != 0) {
 		call_fail(c, &e);
 		return;
 	}
 	t = transfer_new(c, sb, r.path);
 	if (t == NULL) {
+		if (r.has_fd)
+			(void)close(r.fd);
 		call_fault(c, CO_ESYS_NOMEM, NULL, "out of memory");
 		return;
 	}
 	handlers_of(t->ask, r.op);
+	if (r.has_fd)
+		t->ask->sendable = NULL;
 	if (ask_request(t->ask, &r, &e) != 0) {
+		if (r.has_fd)
+			(void)close(r.fd);
 		ask_free(t->ask);
 		transfer_free(t);
 		call_fail(c, &e);

@@ -168,6 +168,10 @@ struct reader {
 	bool		 follow;
 	bool		 older;		/* is being read */
 	int		 fd;
+	int		 times;		/* its marks, or -1 */
+	uint64_t	 place;		/* where it is read */
+	struct log_mark	 mark, next;	/* of this place; time 0: none */
+	off_t		 marks;		/* where the next one is */
 	uint64_t	 unacked;
 	struct alarm	*alarm;
 };
@@ -181,6 +185,8 @@ reader_free(struct reader *r)
 	alarm_free(r->alarm);
 	if (r->fd != -1)
 		(void)close(r->fd);
+	if (r->times != -1)
+		(void)close(r->times);
 	free(r->dir);
 	free(r);
 }
@@ -203,18 +209,46 @@ reader_rings(void *arg)
 }
 
 static void
-reader_open(struct reader *r, const char *name)
+reader_open(struct reader *r, const char *name, const char *times)
 {
 	int dir;
 
 	if (r->fd != -1)
 		(void)close(r->fd);
-	r->fd = -1;
+	if (r->times != -1)
+		(void)close(r->times);
+	r->fd = r->times = -1;
+	r->place = 0;
+	r->marks = 0;
+	r->mark = r->next = (struct log_mark){ 0 };
 	dir = open(r->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (dir == -1)
 		return;
 	r->fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	r->times = openat(dir, times, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	(void)close(dir);
+}
+
+/* How much may be read that is of one time. */
+static size_t
+reader_time(struct reader *r, size_t max)
+{
+
+	for (;;) {
+		if (r->next.time == 0 && (r->times == -1 || pread(r->times,
+		    &r->next, sizeof(r->next), r->marks) !=
+		    (ssize_t)sizeof(r->next))) {
+			r->next.time = 0;
+			return (max);
+		}
+		if (r->next.place > r->place)
+			break;
+		r->mark = r->next;
+		r->next.time = 0;
+		r->marks += (off_t)sizeof(r->next);
+	}
+	return (r->next.place - r->place < max ?
+	    (size_t)(r->next.place - r->place) : max);
 }
 
 /* What is new, as far as it may be sent. */
@@ -227,10 +261,11 @@ reader_go(struct reader *r)
 	ssize_t n;
 
 	while (!c->held && r->unacked + sizeof(buf) <= CALL_WINDOW) {
-		n = r->fd != -1 ? read(r->fd, buf, sizeof(buf)) : 0;
+		n = r->fd != -1 ? read(r->fd, buf, reader_time(r,
+		    sizeof(buf))) : 0;
 		if (n <= 0 && r->older) {
 			r->older = false;
-			reader_open(r, "log");
+			reader_open(r, "log", "log.times");
 			continue;
 		}
 		if (n <= 0 && !r->follow) {
@@ -241,13 +276,15 @@ reader_go(struct reader *r)
 		}
 		if (n <= 0) {
 			if (r->fd == -1)
-				reader_open(r, "log");
+				reader_open(r, "log", "log.times");
 			r->alarm = alarm_new(c->en, FOLLOW_MS, reader_rings,
 			    r);
 			return;
 		}
 		r->unacked += (uint64_t)n;
+		r->place += (uint64_t)n;
 		nv = event_new("data");
+		nvlist_add_number(nv, "time", r->mark.time);
 		nvlist_add_binary(nv, "data", buf, (size_t)n);
 		call_event(c, nv);
 	}
@@ -289,10 +326,10 @@ logs_run(struct engine_call *c)
 		return;
 	}
 	r->call = c;
-	r->fd = -1;
+	r->fd = r->times = -1;
 	r->follow = ctl_flag(c->req, "follow", false);
 	r->older = true;
-	reader_open(r, "log.1");
+	reader_open(r, "log.1", "log.1.times");
 	c->data = r;
 	c->cancel = reader_cancel;
 	c->input = reader_input;

@@ -45,6 +45,7 @@ struct client {
 	uv_poll_t	 poll;
 	uv_timer_t	 end;		/* hang up when nobody is within */
 	unsigned int	 handles;
+	int		 want;
 	bool		 doomed, held, paused;
 	uid_t		 uid;
 	bool		 admin;
@@ -172,16 +173,20 @@ on_answer(void *arg, nvlist_t *nv, const int *fds, size_t nfds)
 		client_watch(c);
 }
 
-/* What is queued is sent by the loop; what can wait, waits. */
+/* What the client does not take now is sent by the loop. */
 static void
 client_watch(struct client *c)
 {
 	int events = 0, want;
 
+	ctl_flush(c->ctl);
 	client_hold(c);
 	if (c->doomed)
 		return;
 	want = ctl_want(c->ctl);
+	if (want == c->want)
+		return;
+	c->want = want;
 	if ((want & POLLIN) != 0)
 		events |= UV_READABLE;
 	if ((want & POLLOUT) != 0)
@@ -381,7 +386,7 @@ client_new(struct door *d, int fd)
 	c->handles = 2;
 	LIST_INSERT_HEAD(&d->clients, c, link);
 	d->nclients++;
-	(void)uv_poll_start(&c->poll, UV_READABLE, client_ready);
+	client_watch(c);
 }
 
 static void
