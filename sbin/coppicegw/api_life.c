@@ -128,15 +128,6 @@ timed(void *arg, const nvlist_t *nv, int fd, const struct co_error *e)
 		(void)ask(r, question("show", r->box, r->as), NULL, up);
 }
 
-static uint64_t
-wall_ms(void)
-{
-	uv_timeval64_t tv;
-
-	(void)uv_gettimeofday(&tv);
-	return ((uint64_t)tv.tv_sec * 1000 + (uint64_t)tv.tv_usec / 1000);
-}
-
 static void
 awake(void *arg, const nvlist_t *nv, int fd, const struct co_error *e)
 {

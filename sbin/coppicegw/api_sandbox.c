@@ -43,6 +43,15 @@ body_object(struct req *r)
 	return (j);
 }
 
+uint64_t
+wall_ms(void)
+{
+	uv_timeval64_t tv;
+
+	(void)uv_gettimeofday(&tv);
+	return ((uint64_t)tv.tv_sec * 1000 + (uint64_t)tv.tv_usec / 1000);
+}
+
 void
 iso_time(char out[32], uint64_t ms)
 {
@@ -334,6 +343,7 @@ created(void *arg, const nvlist_t *nv, int fd, const struct co_error *e)
 		reply_failure(r, e);
 	else {
 		metric_add(r->gw, METRIC_CREATE, uv_hrtime() - r->began);
+		box_met(r->gw, nv);
 		sandbox_created(r, nv, 201);
 	}
 }

@@ -143,6 +143,7 @@ box_make(const nvlist_t *nv)
 	b->traffic = copy(label(nv, "traffic"));
 	b->mask = copy(label(nv, "mask"));
 	b->env = env_of(nv);
+	b->direct = ctl_flag(nv, "direct", false);
 	b->wakes = wakes != NULL && *wakes == '1';
 	b->sleeps = wakes != NULL && *wakes == '0';
 	b->timeout_ms = timeout != NULL ? strtoull(timeout, NULL, 10) : 0;
@@ -165,6 +166,14 @@ box_learn(struct gw *gw, const nvlist_t *nv)
 	return (b);
 }
 
+void
+box_met(struct gw *gw, const nvlist_t *nv)
+{
+
+	if (gw->events != NULL)
+		(void)box_learn(gw, nv);
+}
+
 /*
  * Events.
  */
@@ -176,7 +185,7 @@ on_event(void *arg, const nvlist_t *nv)
 
 	if (strcmp(event, "lost") == 0)
 		box_flush(gw);
-	else if (strcmp(event, "exec") != 0 && strcmp(event, "exit") != 0)
+	else
 		box_drop(gw, ctl_string(nv, "id", ""));
 }
 
@@ -196,10 +205,13 @@ void
 box_start(struct gw *gw)
 {
 	struct co_error e;
+	nvlist_t *nv;
 
-	if (gw->events == NULL)
-		gw->events = call_start(gw, question("events", NULL, NULL),
-		    on_event, events_done, gw, &e);
+	if (gw->events != NULL)
+		return;
+	nv = question("events", NULL, NULL);
+	nvlist_add_bool(nv, "commands", false);
+	gw->events = call_start(gw, nv, -1, on_event, events_done, gw, &e);
 }
 
 /*

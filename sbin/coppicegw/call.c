@@ -32,7 +32,8 @@ struct link {
 	uv_poll_t	 poll;
 	TAILQ_HEAD(, call) calls;
 	size_t		 ncalls;
-	bool		 dead, within;
+	int		 want;
+	bool		 dead;
 };
 
 static void ready(uv_poll_t *, int, int);
@@ -98,10 +99,15 @@ lost(struct link *l, const struct co_error *why)
 static void
 watch(struct link *l)
 {
-	int want = ctl_want(l->ctl), events = 0;
+	int want, events = 0;
 
 	if (l->dead)
 		return;
+	ctl_flush(l->ctl);
+	want = ctl_want(l->ctl);
+	if (want == l->want)
+		return;
+	l->want = want;
 	if ((want & POLLIN) != 0)
 		events |= UV_READABLE;
 	if ((want & POLLOUT) != 0)
@@ -188,7 +194,7 @@ link_new(struct gw *gw, struct co_error *e)
 }
 
 struct call *
-call_start(struct gw *gw, nvlist_t *nv, call_event_fn *fn,
+call_start(struct gw *gw, nvlist_t *nv, int fd, call_event_fn *fn,
     call_done_fn *done, void *arg, struct co_error *e)
 {
 	struct link *l;
@@ -206,7 +212,8 @@ call_start(struct gw *gw, nvlist_t *nv, call_event_fn *fn,
 	*c = (struct call){ .link = l, .req = ctl_number(l->ctl), .fn = fn,
 	    .done = done, .arg = arg };
 	nvlist_add_number(nv, "req", c->req);
-	if (nvlist_error(nv) != 0 || ctl_send(l->ctl, nv, NULL, 0, e) != 0) {
+	if (nvlist_error(nv) != 0 || ctl_send(l->ctl, nv, &fd, fd != -1,
+	    e) != 0) {
 		if (nvlist_error(nv) != 0)
 			(void)co_error_set(e, CO_EPROTO_ARGUMENT, NULL,
 			    "the request can't be passed on");
@@ -277,10 +284,18 @@ call_backlog(const struct call *c)
 int
 ask(struct req *r, nvlist_t *nv, call_event_fn *fn, call_done_fn *done)
 {
+
+	return (ask_fd(r, nv, -1, fn, done));
+}
+
+int
+ask_fd(struct req *r, nvlist_t *nv, int fd, call_event_fn *fn,
+    call_done_fn *done)
+{
 	struct co_error e = { 0 };
 
 	nvlist_add_string(nv, "request_id", r->id);
-	r->call = call_start(r->gw, nv, fn, done, r, &e);
+	r->call = call_start(r->gw, nv, fd, fn, done, r, &e);
 	if (r->call != NULL) {
 		r->call->slot = &r->call;
 		return (0);

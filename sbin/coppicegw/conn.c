@@ -12,12 +12,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "gw.h"
 
 #define	CHUNK		(64 * 1024)
 #define	IN_MAX		(128 * 1024)	/* read ahead, then we wait */
 #define	LOW		(64 * 1024)	/* below this more may be sent */
+#define	LITTLE		4096		/* that several writes may make one */
 #define	DISCARD_MAX	(1024 * 1024)	/* of a body that nobody wants */
 #define	BACKLOG		511
 
@@ -29,6 +31,7 @@ struct conn {
 	struct tls	*tls;
 	struct req	*req;
 	struct buf	 in;
+	struct buf	 little;	/* sent when this turn is over */
 	size_t		 out;		/* queued, not yet taken */
 	uint64_t	 since;		/* ms: last progress */
 	uint64_t	 head_since;	/* ms: the head began */
@@ -51,6 +54,8 @@ struct out {
 };
 
 static char chunk[CHUNK];
+
+static void flush(struct conn *);
 
 bool
 conn_envd(const struct conn *c)
@@ -77,7 +82,7 @@ size_t
 conn_backlog(const struct conn *c)
 {
 
-	return (c->out);
+	return (c->out + c->little.len);
 }
 
 /*
@@ -120,6 +125,7 @@ closed(uv_handle_t *h)
 
 	tls_free(c->tls);
 	buf_free(&c->in);
+	buf_free(&c->little);
 	free(c);
 }
 
@@ -130,6 +136,7 @@ conn_drop(struct conn *c)
 
 	if (c->dead)
 		return;
+	flush(c);
 	c->dead = true;
 	c->req = NULL;
 	TAILQ_REMOVE(&c->gw->conns, c, link);
@@ -159,6 +166,7 @@ conn_close(struct conn *c)
 
 	if (c->dead || c->closing)
 		return;
+	flush(c);
 	c->closing = true;
 	c->since = uv_now(c->gw->loop);
 	s = malloc(sizeof(*s));
@@ -201,7 +209,7 @@ written(uv_write_t *w, int status)
 }
 
 static void
-send_raw(struct conn *c, const char *data, size_t len)
+send_now(struct conn *c, const char *data, size_t len)
 {
 	uv_buf_t b;
 	struct out *o;
@@ -231,6 +239,32 @@ send_raw(struct conn *c, const char *data, size_t len)
 	c->out += len;
 }
 
+static void
+flush(struct conn *c)
+{
+	struct buf b = c->little;
+
+	c->little = (struct buf){ 0 };
+	if (!b.failed)
+		send_now(c, b.p, b.len);
+	buf_free(&b);
+}
+
+/* What one turn of the loop says in many words goes out as one. */
+static void
+send_raw(struct conn *c, const char *data, size_t len)
+{
+
+	if (len < LITTLE) {
+		buf_add(&c->little, data, len);
+		conn_soon(c);
+	}
+	if (len >= LITTLE || c->little.len >= LITTLE)
+		flush(c);
+	if (len >= LITTLE)
+		send_now(c, data, len);
+}
+
 void
 conn_send(struct conn *c, const void *data, size_t len)
 {
@@ -247,6 +281,52 @@ conn_send(struct conn *c, const void *data, size_t len)
 	if (tls_output(c->tls, data, len, &cipher) == 0 && !cipher.failed)
 		send_raw(c, cipher.p, cipher.len);
 	buf_free(&cipher);
+}
+
+static ssize_t
+by_hand(struct conn *c, int fd, size_t max)
+{
+	ssize_t n;
+
+	do
+		n = read(fd, chunk, max);
+	while (n == -1 && errno == EINTR);
+	if (n > 0) {
+		conn_send(c, chunk, (size_t)n);
+		flush(c);
+	}
+	return (n);
+}
+
+ssize_t
+conn_pour(struct conn *c, int fd, size_t max)
+{
+	size_t little = max < LITTLE ? max : LITTLE;
+	uv_os_fd_t to;
+	ssize_t n;
+
+	if (!c->dead)
+		flush(c);
+	if (c->dead || c->out > 0) {
+		if (c->req != NULL)
+			c->req->blocked = true;
+		errno = EBUSY;
+		return (-1);
+	}
+	if (uv_fileno((uv_handle_t *)&c->tcp, &to) != 0)
+		return (-1);
+	errno = EINVAL;
+	n = c->tls == NULL ? flow_splice(fd, to, max) : -1;
+	if (n == -1 && errno == EINVAL)
+		return (by_hand(c, fd, max < CHUNK ? max : CHUNK));
+	/* Whichever is the reason, this tells, and when it is over. */
+	if (n == -1 && errno == EAGAIN)
+		return (by_hand(c, fd, little));
+	if (n > 0) {
+		c->gw->bytes_out += (size_t)n;
+		c->since = uv_now(c->gw->loop);
+	}
+	return (n);
 }
 
 /*
@@ -497,6 +577,8 @@ run_due(uv_idle_t *h)
 		TAILQ_REMOVE(&gw->due, c, soon);
 		c->due = false;
 		conn_run(c);
+		if (!c->dead)
+			flush(c);
 	}
 	(void)uv_idle_stop(h);
 }

@@ -35,37 +35,6 @@ envd_envs(struct req *r)
 	reply(r, 200, "application/json", NULL, text, strlen(text));
 }
 
-static void
-measured(void *arg, const nvlist_t *nv, int fd, const struct co_error *e)
-{
-	struct req *r = arg;
-	uv_timeval64_t tv;
-
-	(void)fd;
-	if (e != NULL) {
-		reply_failure(r, e);
-		return;
-	}
-	(void)uv_gettimeofday(&tv);
-	reply_json(r, 200, json_pack("{s:I, s:I, s:f, s:I, s:I, s:I, s:I, "
-	    "s:I}", "ts", (json_int_t)tv.tv_sec, "cpu_count",
-	    (json_int_t)ctl_uint(nv, "cpus", 1), "cpu_used_pct",
-	    ctl_uint(nv, "uptime_ms", 0) > 0 ? (double)ctl_uint(nv, "cpu_us",
-	    0) / (double)ctl_uint(nv, "uptime_ms", 1) / 10 : 0.0,
-	    "mem_total", (json_int_t)ctl_uint(nv, "mem_total", 0),
-	    "mem_used", (json_int_t)ctl_uint(nv, "memory", 0), "mem_cache",
-	    (json_int_t)0, "disk_total", (json_int_t)ctl_uint(nv,
-	    "disk_total", 0), "disk_used", (json_int_t)ctl_uint(nv, "disk",
-	    0)));
-}
-
-void
-envd_metrics(struct req *r)
-{
-
-	(void)ask(r, question("stats", r->box, r->as), NULL, measured);
-}
-
 const char *
 envd_user(struct req *r)
 {

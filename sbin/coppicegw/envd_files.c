@@ -10,18 +10,27 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <zlib.h>
 
 #include "gw.h"
 
+#define	PIECE	(1024 * 1024)
+#define	PIECES	4		/* before others get their turn */
+
 struct download {
+	struct flow	*flow;		/* NULL: it comes in messages */
+	uint64_t	 got, total;	/* by the flow */
+	bool		 over;		/* nothing more is written to it */
 	size_t		 unacked;
 	uint64_t	 from, to;	/* of a range */
 	uint64_t	 left;		/* that was promised */
 	bool		 range, counted, gzip;
 	z_stream	 z;
 };
+
+static void pump(void *);
 
 static void
 download_gone(struct req *r)
@@ -32,6 +41,7 @@ download_gone(struct req *r)
 		call_cancel(r->call);
 	if (d->gzip)
 		(void)deflateEnd(&d->z);
+	flow_free(d->flow);
 	free(d);
 	r->data = NULL;
 }
@@ -42,6 +52,10 @@ download_drain(struct req *r)
 	struct download *d = r->data;
 	size_t n = d->unacked;
 
+	if (d->flow != NULL) {
+		pump(r);
+		return;
+	}
 	d->unacked = 0;
 	if (r->call != NULL)
 		call_ack(r->call, n);
@@ -81,6 +95,16 @@ add_name(struct buf *b, const char *path)
 	buf_str(b, "\r\n");
 }
 
+/* Everybody accepts it by default; who names it alone wants it. */
+static bool
+wants_gzip(const struct req *r)
+{
+	const struct download *d = r->data;
+	const char *coding = http_field(&r->head, "accept-encoding");
+
+	return (coding != NULL && strcmp(coding, "gzip") == 0 && !d->range);
+}
+
 static bool
 gzip_begin(struct download *d)
 {
@@ -94,11 +118,9 @@ static void
 begin(struct req *r, uint64_t size)
 {
 	struct download *d = r->data;
-	const char *coding = http_field(&r->head, "accept-encoding");
 	struct buf b = { 0 };
 
-	/* Everybody accepts it by default; who names it alone wants it. */
-	if (coding != NULL && strcmp(coding, "gzip") == 0 && !d->range)
+	if (wants_gzip(r))
 		d->gzip = gzip_begin(d);
 	add_name(&b, http_param(&r->url, "path"));
 	if (d->gzip)
@@ -155,16 +177,98 @@ send_data(struct req *r, const char *data, size_t len)
 }
 
 static void
+finish(struct req *r)
+{
+	struct download *d = r->data;
+
+	/* Promised bytes that do not come can only be told by hanging up. */
+	if (d->counted && d->left > 0) {
+		conn_drop(r->conn);
+		return;
+	}
+	if (d->gzip)
+		squeeze(r, "", 0, Z_FINISH);
+	metric_add(r->gw, METRIC_FILE, uv_hrtime() - r->began);
+	reply_end(r);
+}
+
+/* What has no length is sent in chunks, which are made by hand. */
+static ssize_t
+pour_chunk(struct req *r, int fd)
+{
+	char buf[32 * 1024];
+	ssize_t n;
+
+	if (reply_full(r)) {
+		errno = EBUSY;
+		return (-1);
+	}
+	n = read(fd, buf, sizeof(buf));
+	if (n > 0)
+		reply_data(r, buf, (size_t)n);
+	return (n);
+}
+
+static ssize_t
+pour(struct req *r)
+{
+	struct download *d = r->data;
+	size_t max = d->left < PIECE ? (size_t)d->left : PIECE;
+	ssize_t n;
+
+	if (!d->counted)
+		n = pour_chunk(r, flow_fd(d->flow));
+	else {
+		n = conn_pour(r->conn, flow_fd(d->flow), max);
+		d->left -= n > 0 ? (uint64_t)n : 0;
+		r->sent += n > 0 ? (uint64_t)n : 0;
+	}
+	d->got += n > 0 ? (uint64_t)n : 0;
+	return (n);
+}
+
+/* Send what there is, as far as the client takes it. */
+static void
+pump(void *arg)
+{
+	struct req *r = arg;
+	struct download *d = r->data;
+	ssize_t n = 1;
+	bool empty;
+
+	/* A file that grows meanwhile is cut where it was. */
+	for (int i = 0; i < PIECES && n > 0 && (!d->counted || d->left > 0);
+	    i++)
+		n = pour(r);
+	empty = n == -1 && errno == EAGAIN;
+	if (n == -1 && !empty && errno != EBUSY) {
+		conn_drop(r->conn);
+		return;
+	}
+	if (n != 0 && !(d->counted && d->left == 0) && !(empty && d->over &&
+	    d->got >= d->total)) {
+		flow_wait(d->flow, n > 0 || empty);
+		return;
+	}
+	flow_wait(d->flow, false);
+	if (d->over)
+		finish(r);
+}
+
+static void
 on_event(void *arg, const nvlist_t *nv)
 {
 	struct req *r = arg;
+	struct download *d = r->data;
 	const char *event = ctl_string(nv, "event", "");
 	const void *data;
 	size_t len;
 
-	if (strcmp(event, "entry") == 0 && r->status == 0)
+	if (strcmp(event, "entry") == 0 && r->status == 0) {
 		begin(r, ctl_uint(nv, "size", 0));
-	else if (strcmp(event, "data") == 0 && r->status != 0 &&
+		if (d->flow != NULL)
+			flow_wait(d->flow, true);
+	} else if (strcmp(event, "data") == 0 && r->status != 0 &&
 	    nvlist_exists_binary(nv, "data")) {
 		data = nvlist_get_binary(nv, "data", &len);
 		send_data(r, data, len);
@@ -177,37 +281,40 @@ on_done(void *arg, const nvlist_t *nv, int fd, const struct co_error *e)
 	struct req *r = arg;
 	struct download *d = r->data;
 
-	(void)nv;
 	(void)fd;
 	if (r->status == 0) {
 		if (e != NULL)
 			reply_failure(r, e);
 		else
 			reply_error(r, 500, "the file can't be read");
-		return;
-	}
-	/* Promised bytes that do not come can only be told by hanging up. */
-	if (e != NULL || (d->counted && d->left > 0)) {
+	} else if (e != NULL)
 		conn_drop(r->conn);
-		return;
+	else if (d->flow == NULL)
+		finish(r);
+	else {
+		d->over = true;
+		d->total = ctl_uint(nv, "bytes", 0);
+		pump(r);
 	}
-	if (d->gzip)
-		squeeze(r, "", 0, Z_FINISH);
-	metric_add(r->gw, METRIC_FILE, uv_hrtime() - r->began);
-	reply_end(r);
 }
 
 static void
 read_file(struct req *r)
 {
 	struct download *d = r->data;
+	const struct box *b = box_known(r->gw, r->box);
 	nvlist_t *nv = file_question(r, "file.read");
+	int fd = -1;
 
 	if (d->range) {
 		nvlist_add_number(nv, "offset", d->from);
 		nvlist_add_number(nv, "length", d->to - d->from + 1);
 	}
-	(void)ask(r, nv, on_event, on_done);
+	if (b != NULL && b->direct && !wants_gzip(r))
+		d->flow = flow_new(r->gw, true, &fd, pump, r);
+	(void)ask_fd(r, nv, fd, on_event, on_done);
+	if (fd != -1)
+		(void)close(fd);
 }
 
 static bool

@@ -144,7 +144,7 @@ glance(struct watcher *w, json_t *event, const char *path)
 	buf_free(&b);
 	if (w->user != NULL)
 		nvlist_add_string(nv, "user", w->user);
-	g->call = call_start(w->gw, nv, NULL, glanced, g, &e);
+	g->call = call_start(w->gw, nv, -1, NULL, glanced, g, &e);
 	if (g->call == NULL)
 		glanced(g, NULL, -1, &e);
 }
@@ -273,8 +273,8 @@ rpc_watch_dir(struct req *r, const json_t *in)
 	w->req = r;
 	rpc_of(r)->data = w;
 	rpc_of(r)->gone = stream_gone;
-	w->call = call_start(r->gw, watch_question(w, in), on_event, on_done,
-	    w, &e);
+	w->call = call_start(r->gw, watch_question(w, in), -1, on_event,
+	    on_done, w, &e);
 	if (w->call == NULL)
 		rpc_failure(r, &e);
 }
@@ -341,7 +341,7 @@ rpc_create_watcher(struct req *r, const json_t *in)
 	w->req = r;
 	rpc_of(r)->data = w;
 	rpc_of(r)->gone = begin_gone;
-	w->call = call_start(r->gw, watch_question(w, in), begin_event,
+	w->call = call_start(r->gw, watch_question(w, in), -1, begin_event,
 	    on_done, w, &e);
 	if (w->call == NULL)
 		rpc_failure(r, &e);

@@ -152,6 +152,14 @@ void conn_send(struct conn *, const void *, size_t);
 size_t conn_backlog(const struct conn *);
 
 /**
+ * conn_pour(c, fd, max):
+ * Send up to ${max} bytes that are in the pipe ${fd}.  Return how many, 0 at
+ * the pipe's end, or -1 with errno set: EAGAIN if it is empty, EBUSY if the
+ * client has to take something first.
+ */
+ssize_t conn_pour(struct conn *, int, size_t);
+
+/**
  * conn_run(c):
  * Go on with what was read; to be called after a request was unpaused or
  * answered.
@@ -327,11 +335,12 @@ typedef void call_done_fn(void *, const nvlist_t *, int,
     const struct co_error *);
 
 /**
- * call_start(gw, nv, fn, done, arg, e):
- * Send the request ${nv}, which is destroyed.  Return NULL with ${e} set if
+ * call_start(gw, nv, fd, fn, done, arg, e):
+ * Send the request ${nv}, which is destroyed, with a duplicate of ${fd}
+ * unless that is -1.  Return NULL with ${e} set if
  * that can't be done; callbacks come later, never from within.
  */
-struct call *call_start(struct gw *, nvlist_t *, call_event_fn *,
+struct call *call_start(struct gw *, nvlist_t *, int, call_event_fn *,
     call_done_fn *, void *, struct co_error *);
 
 /**
@@ -355,11 +364,12 @@ void call_forget(struct call *);
 size_t call_backlog(const struct call *);
 
 /**
- * ask(r, nv, fn, done):
+ * ask(r, nv, fn, done), ask_fd(r, nv, fd, fn, done):
  * Begin a request on behalf of ${r}, which is both callbacks' argument; if
  * that fails, answer ${r}.  It is forgotten when the client is gone.
  */
 int ask(struct req *, nvlist_t *, call_event_fn *, call_done_fn *);
+int ask_fd(struct req *, nvlist_t *, int, call_event_fn *, call_done_fn *);
 
 /**
  * question(op, id, as):
@@ -381,7 +391,7 @@ struct box {
 	uint64_t	 timeout_ms;	/* that it was created with */
 	bool		 wakes;		/* by any traffic */
 	bool		 sleeps;	/* not even by that of its ports */
-	bool		 nobash;
+	bool		 direct;	/* takes descriptors */
 };
 
 void box_start(struct gw *);
@@ -395,6 +405,12 @@ void box_flush(struct gw *);
 void box_find(struct req *, const char *,
     void (*)(struct req *, struct box *));
 struct box *box_known(struct gw *, const char *);
+
+/**
+ * box_met(gw, nv):
+ * Remember what an answer says about a sandbox, if events will keep it true.
+ */
+void box_met(struct gw *, const nvlist_t *);
 
 /**
  * box_awake(r, b, traffic, then):
@@ -457,6 +473,7 @@ json_t *body_object(struct req *);
 
 /* ISO 8601 of milliseconds since the epoch. */
 void iso_time(char[32], uint64_t);
+uint64_t wall_ms(void);
 
 void metric_add(struct gw *, enum metric, uint64_t);
 
@@ -486,5 +503,29 @@ const char *envd_user(struct req *);
 bool sign_valid(const struct req *, const char *, bool);
 
 void proxy_run(struct req *, int);
+
+/*
+ * flow.c: the bytes of a file, by a pipe to or from the sandbox.
+ */
+struct flow;
+
+/**
+ * flow_new(gw, read, theirs, fn, arg):
+ * Make a pipe and store the end for the sandbox, which writes it if ${read},
+ * in ${theirs}; the caller closes that.  ${fn} is called with ${arg} when
+ * the other end is ready, after flow_wait().  NULL: there is none to be had.
+ */
+struct flow *flow_new(struct gw *, bool, int *, void (*)(void *), void *);
+int flow_fd(const struct flow *);
+void flow_wait(struct flow *, bool);
+void flow_free(struct flow *);
+
+/**
+ * flow_splice(from, to, max):
+ * Move bytes from a pipe to a socket as splice(2) does; where there is no
+ * such thing, fail with EINVAL.
+ */
+ssize_t flow_splice(int, int, size_t);
+void flow_widen(int);
 
 #endif /* GW_H */

@@ -42,7 +42,6 @@ proc_free(struct proc *p)
 	free(p->tag);
 	json_decref(p->config);
 	buf_free(&p->in);
-	nvlist_destroy(p->again);
 	free(p);
 }
 
@@ -270,25 +269,6 @@ tell_end(struct sub *s, const nvlist_t *nv, const struct co_error *e)
 	}
 }
 
-/* Templates without bash have a shell that serves as well. */
-static bool
-try_again(struct proc *p, const struct co_error *e)
-{
-	struct co_error again;
-	struct box *b;
-	nvlist_t *nv = p->again;
-
-	if (e == NULL || e->code != CO_ESANDBOX_EXEC || e->errnum != ENOENT ||
-	    nv == NULL || p->started)
-		return (false);
-	p->again = NULL;
-	b = box_known(p->gw, p->box);
-	if (b != NULL)
-		b->nobash = true;
-	p->call = call_start(p->gw, nv, on_event, on_done, p, &again);
-	return (p->call != NULL);
-}
-
 static void
 on_done(void *arg, const nvlist_t *nv, int fd, const struct co_error *e)
 {
@@ -298,8 +278,6 @@ on_done(void *arg, const nvlist_t *nv, int fd, const struct co_error *e)
 
 	(void)fd;
 	p->call = NULL;
-	if (try_again(p, e))
-		return;
 	if (e == NULL)
 		metric_add(p->gw, METRIC_EXEC, uv_hrtime() - p->began);
 	while ((s = TAILQ_FIRST(&p->subs)) != NULL) {
@@ -316,22 +294,16 @@ on_done(void *arg, const nvlist_t *nv, int fd, const struct co_error *e)
 	proc_free(p);
 }
 
-static nvlist_t *
-with_sh(const nvlist_t *nv)
+/* Templates without bash have a shell that serves as well. */
+static void
+add_fallback(nvlist_t *nv)
 {
 	const char *const *v;
-	nvlist_t *to;
 	size_t n;
 
 	v = nvlist_get_string_array(nv, "argv", &n);
-	if (strcmp(v[0], "/bin/bash") != 0)
-		return (NULL);
-	to = nvlist_clone(nv);
-	nvlist_free_string_array(to, "argv");
-	nvlist_append_string_array(to, "argv", "/bin/sh");
-	for (size_t i = 1; i < n; i++)
-		nvlist_append_string_array(to, "argv", v[i]);
-	return (to);
+	if (strcmp(v[0], "/bin/bash") == 0)
+		nvlist_add_string(nv, "fallback", "/bin/sh");
 }
 
 void
@@ -339,7 +311,6 @@ proc_start(struct req *r, nvlist_t *nv, const json_t *config, bool pty,
     bool has_stdin)
 {
 	struct proc *p = proc_new(r->gw, r->box);
-	struct box *b = box_known(r->gw, r->box);
 	struct co_error e;
 
 	if (p == NULL || sub_new(r, p) == NULL) {
@@ -353,13 +324,8 @@ proc_start(struct req *r, nvlist_t *nv, const json_t *config, bool pty,
 	p->pty = pty;
 	p->has_stdin = has_stdin;
 	nvlist_add_string(nv, "request_id", r->id);
-	p->again = with_sh(nv);
-	if (b != NULL && b->nobash && p->again != NULL) {
-		nvlist_destroy(nv);
-		nv = p->again;
-		p->again = NULL;
-	}
-	p->call = call_start(r->gw, nv, on_event, on_done, p, &e);
+	add_fallback(nv);
+	p->call = call_start(r->gw, nv, -1, on_event, on_done, p, &e);
 	if (p->call == NULL)
 		on_done(p, NULL, -1, &e);
 }
@@ -443,7 +409,8 @@ on_ps(void *arg, const nvlist_t *nv, int fd, const struct co_error *e)
 		p->started = true;
 		q = question("attach", r->box, r->as);
 		nvlist_add_number(q, "exec", s->exec);
-		p->call = call_start(r->gw, q, on_event, on_done, p, &why);
+		p->call = call_start(r->gw, q, -1, on_event, on_done, p,
+		    &why);
 		if (p->call == NULL) {
 			proc_free(p);
 			rpc_failure(r, &why);

@@ -108,7 +108,6 @@ struct proc {
 	size_t		 unacked;
 	uint64_t	 began;
 	bool		 started, pty, has_stdin, eof, eof_sent, retried;
-	nvlist_t	*again;		/* the request with another shell */
 };
 
 /**

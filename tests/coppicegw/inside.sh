@@ -36,6 +36,9 @@ echo "$coppiced" >"$GW_DIR/coppiced.pid"
 trap down EXIT
 wait_for "$bin/coppicectl/coppicectl" version
 "$bin/coppicectl/coppicectl" template build tiny >/dev/null
+if [ -n "${GW_GIT:-}" ]; then
+	sh "$(dirname "$0")/git.sh" "$bin/coppicectl/coppicectl" "$GW_DIR"
+fi
 if [ -n "${GW_NET:-}" ]; then
 	"$bin/coppicectl/coppicectl" net setup -n
 fi

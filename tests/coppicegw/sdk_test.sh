@@ -9,18 +9,23 @@ suite() {
 	    "$TEST_SRCDIR/sdk/$1.mjs"
 }
 
-conf_sandbox='' conf_commands='' conf_files='' conf_network=''
+conf_sandbox='' conf_commands='' conf_files='' conf_git='' conf_network=''
 conf_restart=''
 conf_proxy='gateway { domain = "e2b.app" }'
 conf_security='gateway { head_timeout = 2s, idle_timeout = 3s, rate = 60,
     max_sandboxes = 5 }'
 conf_browser='gateway { domain = "localhost" }'
 conf_debug='gateway { envd_listen = [ "127.0.0.1:49983" ] }'
-suites='sandbox commands files network proxy security debug restart tls
+suites='sandbox commands files git network proxy security debug restart tls
     browser'
 
 prepare_security() {
 	export GW_KEYS=yes
+}
+
+prepare_git() {
+	atf_require_prog git
+	export GW_GIT=yes
 }
 
 prepare_network() {
@@ -51,7 +56,7 @@ for t in $suites; do
 		atf_set timeout 900
 	}
 	${t}_body() {
-		case $t in debug | network | security | tls) prepare_$t ;; esac
+		case $t in debug | git | network | security | tls) prepare_$t ;; esac
 		suite $t \"\$conf_$t\"
 	}
 	${t}_cleanup() {
