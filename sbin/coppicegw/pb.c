@@ -74,14 +74,16 @@ skip(struct in *in, unsigned int wire)
 	return (0);
 }
 
+/* Of a longer number, the lower half counts. */
 static json_t *
 enum_name(const struct pb_value *v, uint64_t number)
 {
+	int32_t n = (int32_t)(uint32_t)(number & UINT32_MAX);
 
 	for (; v->name != NULL; v++)
-		if (v->number == number)
+		if ((int32_t)v->number == n)
 			return (json_string(v->name));
-	return (json_integer((json_int_t)(number & INT32_MAX)));
+	return (json_integer(n));
 }
 
 static json_t *

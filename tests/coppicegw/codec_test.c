@@ -218,6 +218,13 @@ ATF_TC_BODY(protobuf_types, tc)
 	json_decref(j);
 	json_decref(out);
 	buf_free(&b);
+	/* More than 32 bits of an enum are too many. */
+	out = pb_decode(&pb_send_signal_request,
+	    "\x10\x8f\x80\x80\x80\x80\x80\x10", 8);
+	ATF_REQUIRE(out != NULL);
+	ATF_CHECK_STREQ("SIGNAL_SIGTERM", json_string_value(json_object_get(
+	    out, "signal")));
+	json_decref(out);
 }
 
 ATF_TC_WITHOUT_HEAD(json_in);
