@@ -1,5 +1,6 @@
 # FreeBSD: libxo and libnv are in base; what is not comes from packages.
-LOCALBASE?=	/usr/local
+# Elsewhere, SYSROOT is where a FreeBSD is, and LOCALBASE its packages.
+LOCALBASE?=	${SYSROOT}/usr/local
 .if !defined(CROSS)
 CFLAGS+=	-I${LOCALBASE}/include
 .endif
