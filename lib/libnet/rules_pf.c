@@ -6,6 +6,9 @@
  * anybody else.
  */
 
+#include <sys/types.h>
+#include <sys/sysctl.h>
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -96,14 +99,38 @@ pipe_set(const struct net_plan *pl, bool up, struct co_error *e)
 	return (pipe_run(argv, e));
 }
 
-static int
-pipes_set(const struct net_plan *pl, struct co_error *e)
+static bool
+limited(const struct net_plan *pl)
 {
 
-	if (!pl->live || (pl->up == 0 && pl->down == 0))
+	return (pl != NULL && pl->live && (pl->up != 0 || pl->down != 0));
+}
+
+/*
+ * Flows that began under a limit go on through its pipes, and would end with
+ * them; so pipes stay as long as their sandbox, without a limit (a rate of
+ * zero) when there is none any more.
+ */
+static int
+pipes_set(const struct net_plan *pl, const struct net_plan *old,
+    struct co_error *e)
+{
+
+	if (!limited(pl) && !limited(old))
 		return (0);
 	return (pipe_set(pl, true, e) != 0 || pipe_set(pl, false, e) != 0 ?
 	    -1 : 0);
+}
+
+/* Whether there is any pipe at all, of this or of an earlier policy. */
+static bool
+pipes_exist(void)
+{
+	int n;
+	size_t len = sizeof(n);
+
+	return (sysctlbyname("net.inet.ip.dummynet.schk_count", &n, &len,
+	    NULL, 0) == 0 && n > 0);
 }
 
 static void
@@ -113,7 +140,7 @@ pipes_drop(const struct net_plan *pl)
 	const char *argv[] = { "dnctl", "pipe", "delete", num, NULL };
 	int up;
 
-	if (!pl->live || (pl->up == 0 && pl->down == 0))
+	if (!pipes_exist())
 		return;
 	for (up = 0; up < 2; up++) {
 		snprintf(num, sizeof(num), "%u",
@@ -127,13 +154,13 @@ pipes_drop(const struct net_plan *pl)
  */
 static int
 load_text(struct net_loader *ld, const struct net_plan *pl,
-    struct co_error *e)
+    const struct net_plan *old, struct co_error *e)
 {
 	char anchor[NET_PF_ANCHOR], *text;
 	int r;
 
 	sandbox_anchor(ld, pl, anchor);
-	if (pipes_set(pl, e) != 0)
+	if (pipes_set(pl, old, e) != 0)
 		return (-1);
 	if ((text = net_render_pf_plan(ld->conf, pl)) == NULL)
 		return (co_error_errno(e, ENOMEM, pl->lease.id, "rules"));
@@ -179,7 +206,7 @@ net_rules_load(struct net_loader *ld, const struct net_plan *new,
 	int r;
 
 	net_point("rules-begin");
-	if (load_text(ld, new, e) != 0)
+	if (load_text(ld, new, old, e) != 0)
 		return (-1);
 	net_point("rules-loaded");
 	if ((r = net_rules_verify(ld, new, e)) == 1) {
@@ -195,7 +222,7 @@ net_rules_load(struct net_loader *ld, const struct net_plan *new,
 	if (old == NULL)
 		(void)net_rules_unload(ld, new, NULL);
 	else
-		(void)load_text(ld, old, NULL);
+		(void)load_text(ld, old, new, NULL);
 	return (-1);
 }
 

@@ -328,6 +328,7 @@ world_open(struct world *w, bool set_up)
 	w->conf.statedir = w->dir;
 	w->conf.pf_conf = w->pfconf;
 	w->conf.quarantine_ms = 0;
+	w->conf.deadman_ms = 300000;	/* the host may be slow */
 	ATF_REQUIRE_EQ_MSG(0, net_open(&w->conf, &w->net, &e), "%s",
 	    e.message);
 	if (set_up)
@@ -1019,6 +1020,7 @@ dns_answer(uint8_t *q, size_t n)
 {
 	uint8_t name[256];
 	struct net_addr a;
+	uint8_t record[12] = { 0xc0, 12, 0, 0, 0, 1 };
 	size_t i, k, len;
 
 	q[2] |= 0x80;
@@ -1035,9 +1037,10 @@ dns_answer(uint8_t *q, size_t n)
 			continue;
 		len = net_addr_len(&a);
 		q[7] = 1;
-		memcpy(q + n, (uint8_t[]){ 0xc0, 12, 0, (uint8_t)known[i].type,
-		    0, 1, 0, 0, 0, (uint8_t)known[i].ttl, 0, (uint8_t)len },
-		    12);
+		record[3] = (uint8_t)known[i].type;
+		record[9] = (uint8_t)known[i].ttl;
+		record[11] = (uint8_t)len;
+		memcpy(q + n, record, sizeof(record));
 		memcpy(q + n + 12, a.b, len);
 		return (n + 12 + len);
 	}
@@ -1092,8 +1095,8 @@ unbound_start(struct world *w, int jid, const char *conf)
 	}
 	w->pids[w->npids++] = pid;
 	for (i = 0; i < 600; i++) {
-		if (run(jid, NULL, 0, "/usr/bin/drill", "-Q", "@127.0.0.1",
-		    "-p", "5399", "up.example", NULL) == 0)
+		if (run(jid, NULL, 0, "/usr/bin/drill", "-Q", "-p",
+		    "5399", "@127.0.0.1", "up.example", NULL) == 0)
 			return;
 		ATF_REQUIRE_EQ_MSG(0, waitpid(pid, NULL, WNOHANG),
 		    "unbound ended");
@@ -1249,6 +1252,99 @@ ATF_TC_BODY(local_unbound, tc)
 	world_close(&w);
 }
 
+/* Milliseconds until so many bytes have gone to an echo and come back. */
+static int
+volley_inside(size_t total)
+{
+	struct pollfd p = { dial(INET4, PORT, SOCK_STREAM), 0, 0 };
+	co_moment begin = co_now();
+	size_t sent = 0, back = 0;
+	char buf[4096] = "";
+	ssize_t n;
+
+	while (back < total) {
+		p.events = POLLIN | (sent < total ? POLLOUT : 0);
+		if (poll(&p, 1, 20000) != 1)
+			return (-1);
+		if ((p.revents & POLLOUT) != 0 && (n = send(p.fd, buf,
+		    MIN(sizeof(buf), total - sent), MSG_NOSIGNAL)) > 0)
+			sent += (size_t)n;
+		if ((p.revents & POLLIN) != 0) {
+			if ((n = recv(p.fd, buf, sizeof(buf), 0)) <= 0)
+				return (-1);
+			back += (size_t)n;
+		}
+	}
+	return ((int)((co_now() - begin) / 1000000));
+}
+
+static int
+volley(int jid, size_t total)
+{
+	int fd[2], ms = -1;
+	pid_t pid;
+
+	ATF_REQUIRE_EQ(0, pipe(fd));
+	if ((pid = fork()) == 0) {
+		dup2(fd[1], 3);
+		closefrom(4);
+		if (jail_attach(jid) == 0)
+			ms = volley_inside(total);
+		(void)!write(3, &ms, sizeof(ms));
+		_exit(0);
+	}
+	close(fd[1]);
+	ATF_REQUIRE_EQ(sizeof(ms), read(fd[0], &ms, sizeof(ms)));
+	close(fd[0]);
+	waitpid(pid, NULL, 0);
+	ATF_REQUIRE_MSG(ms >= 0, "the echo does not come back");
+	return (ms);
+}
+
+/* 400,000 bytes at 800 kbit/s are four seconds, however slow the host. */
+HEAD(bandwidth);
+ATF_TC_BODY(bandwidth, tc)
+{
+	static char out[65536];
+	struct world w;
+	struct box a, b;
+	struct co_error e;
+	int free_ms, up, down, other;
+
+	world_open(&w, true);
+	box_open(&w, &a, "mode open\n");
+	box_open(&w, &b, "mode open\n");
+	free_ms = volley(a.jid, 400000);
+	box_set(&w, &a, "mode open\nup 800k\n");
+	up = volley(a.jid, 400000);
+	box_set(&w, &a, "mode open\ndown 800k\n");
+	down = volley(a.jid, 400000);
+	other = volley(b.jid, 400000);
+	printf("free %d ms, up %d ms, down %d ms, neighbour %d ms\n", free_ms,
+	    up, down, other);
+	ATF_CHECK_MSG(free_ms < 2500, "%d ms without a limit", free_ms);
+	ATF_CHECK_MSG(up > 3000 && up < 8000, "up: %d ms", up);
+	ATF_CHECK_MSG(down > 3000 && down < 8000, "down: %d ms", down);
+	ATF_CHECK_MSG(other < 2500, "a neighbour: %d ms", other);
+	/* No limit any more, and no pipe without a sandbox. */
+	box_set(&w, &a, "mode open\n");
+	ATF_CHECK(volley(a.jid, 400000) < 2500);
+	ATF_REQUIRE_EQ(0, run(0, out, sizeof(out), "/sbin/dnctl", "pipe",
+	    "list", NULL));
+	ATF_CHECK_MSG(strstr(out, "bit/s") == NULL, "%s", out);
+	box_set(&w, &a, "mode open\nup 1m\ndown 2m\n");
+	ATF_REQUIRE_EQ(0, run(0, out, sizeof(out), "/sbin/dnctl", "pipe",
+	    "list", NULL));
+	ATF_CHECK_MSG(strstr(out, "1.000 Mbit/s") != NULL &&
+	    strstr(out, "2.000 Mbit/s") != NULL, "%s", out);
+	ATF_REQUIRE_EQ_MSG(0, net_detach(w.net, a.id, &e), "%s", e.message);
+	net_settle(w.net);
+	ATF_REQUIRE_EQ(0, run(0, out, sizeof(out), "/sbin/dnctl", "pipe",
+	    "list", NULL));
+	ATF_CHECK_MSG(out[0] == '\0', "%s", out);
+	world_close(&w);
+}
+
 HEAD(churn);
 ATF_TC_BODY(churn, tc)
 {
@@ -1306,6 +1402,7 @@ add(atf_tp_t *tp)
 	ATF_TP_ADD_TC(tp, kill_switch);
 	ATF_TP_ADD_TC(tp, names);
 	ATF_TP_ADD_TC(tp, local_unbound);
+	ATF_TP_ADD_TC(tp, bandwidth);
 	ATF_TP_ADD_TC(tp, churn);
 	return (atf_no_error());
 }
