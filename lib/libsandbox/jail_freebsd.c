@@ -142,9 +142,10 @@ become_shim(const struct launch *l)
 	static char *const envv[] = { NULL };
 	struct rlimit rl = { l->files, l->files };
 	sigset_t none;
-	int null, pid;
+	int null, pid, report;
 
 	pid = (int)getpid();
+	report = l->report;
 	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 	for (int i = 1; i < NSIG; i++)
@@ -153,17 +154,20 @@ become_shim(const struct launch *l)
 	if (l->files != 0)
 		(void)setrlimit(RLIMIT_NOFILE, &rl);
 	if ((null = open("/dev/null", O_RDWR)) == -1 ||
-	    chdir("/") != 0 || jail_attach(l->jid) != 0 ||
-	    write(l->report, &pid, sizeof(pid)) != sizeof(pid) ||
 	    dup2(null, 0) == -1 || dup2(l->log, 1) == -1 ||
-	    dup2(l->log, 2) == -1 || dup2(l->listen, 3) == -1)
+	    dup2(l->log, 2) == -1 || dup2(l->listen, 3) == -1 ||
+	    dup2(l->report, 4) == -1 || dup2(l->shim, 5) == -1)
 		goto out;
-	/* All else that is open here closes when the shim begins. */
-	if (close_range(4, ~0U, CLOSE_RANGE_CLOEXEC) == 0)
-		(void)fexecve(l->shim, argv, envv);
+	/* A jail admits nobody who holds a directory open. */
+	closefrom(6);
+	report = 4;
+	if (chdir("/") == 0 && jail_attach(l->jid) == 0 &&
+	    write(4, &pid, sizeof(pid)) == sizeof(pid) &&
+	    close_range(4, 5, CLOSE_RANGE_CLOEXEC) == 0)
+		(void)fexecve(5, argv, envv);
 out:
 	pid = -errno;
-	(void)write(l->report, &pid, sizeof(pid));
+	(void)write(report, &pid, sizeof(pid));
 	_exit(127);
 }
 

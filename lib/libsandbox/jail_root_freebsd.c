@@ -250,6 +250,7 @@ dir_below(const char *root, const char *path, struct co_error *e)
 	return (0);
 }
 
+/* One folder is /work; several are below it. */
 static int
 mount_shares(const struct sandbox_spec *s, const char *root,
     struct co_error *e)
@@ -257,7 +258,9 @@ mount_shares(const struct sandbox_spec *s, const char *root,
 	char on[PATH_MAX], rel[NAME_MAX + 8];
 
 	for (size_t i = 0; i < s->nshares; i++) {
-		(void)snprintf(rel, sizeof(rel), "work/%s", s->share[i].label);
+		(void)snprintf(rel, sizeof(rel), "work%s%s",
+		    s->nshares == 1 ? "" : "/",
+		    s->nshares == 1 ? "" : s->share[i].label);
 		if (snprintf(on, sizeof(on), "%s/%s", root, rel) >=
 		    (int)sizeof(on))
 			return (co_error_errno(e, ENAMETOOLONG, rel, "path"));

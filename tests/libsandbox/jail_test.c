@@ -116,11 +116,14 @@ listener(void)
 static int
 box_try(struct box *b)
 {
-	int ret;
+	int dir, ret;
 
+	/* As the daemon does, which no jail admits with it. */
+	ATF_REQUIRE((dir = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)) >= 0);
 	b->spec.listenfd = listener();
 	ret = backend_jail.start(&b->spec, &b->run, &b->e);
 	close(b->spec.listenfd);
+	close(dir);
 	return (ret);
 }
 
