@@ -7,6 +7,7 @@
 #include <sys/uio.h>
 
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -48,6 +49,14 @@ dev_receive(struct fused_channel *c, struct fused_call *call)
 	return (0);
 }
 
+static bool
+dev_pending(const struct fused_channel *c)
+{
+	struct pollfd p = { .fd = c->fd, .events = POLLIN };
+
+	return (poll(&p, 1, 0) > 0);
+}
+
 static int
 dev_send(struct fused_channel *c, const struct fused_call *call)
 {
@@ -84,6 +93,7 @@ static const struct fused_transport dev = {
 	.name = "fuse",
 	.clone = dev_clone,
 	.receive = dev_receive,
+	.pending = dev_pending,
 	.send = dev_send,
 	.close = dev_close
 };

@@ -114,6 +114,8 @@ struct fused_transport {
 	/* Wait for a request: 0, EINTR (nothing yet) or ENODEV (the end). */
 	int		(*receive)(struct fused_channel *,
 			    struct fused_call *);
+	/* Does a request wait to be received? */
+	bool		(*pending)(const struct fused_channel *);
 	/* 0, or ENOENT: nobody waits for this any more. */
 	int		(*send)(struct fused_channel *,
 			    const struct fused_call *);

@@ -6,7 +6,7 @@
  * turn, and each has to be fetched into a processor's caches.  When it is at
  * one request for long (which waits for a lock, or for the owner's answer),
  * another is called, up to a limit, so that others do not wait with it; and
- * when it is never seen idle, a few may take requests at a time.
+ * when requests are always seen to wait, a few may take them at a time.
  */
 
 #include <errno.h>
@@ -263,7 +263,7 @@ crew_publish(struct fused *f, struct crew *w)
 /* What the watch has seen. */
 struct watch {
 	uint64_t	seq;
-	unsigned int	full;		/* ticks in a row, all busy */
+	unsigned int	full;		/* ticks in a row, too busy */
 	unsigned int	lazy;		/* and not */
 };
 
@@ -303,7 +303,9 @@ crew_watch(struct crew *w, struct watch *seen)
 	}
 	seen->lazy = 0;
 	help = atomic_load(&w->seq) == seen->seq;
-	if (++seen->full == LASTING) {
+	/* Busy with the only client's requests is not too busy. */
+	seen->full = c->transport->pending(c) ? seen->full + 1 : 0;
+	if (seen->full == LASTING) {
 		seen->full = 0;
 		help = true;
 		if (atomic_load(&w->most) < IDLEMAX)
