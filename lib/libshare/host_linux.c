@@ -131,7 +131,14 @@ int
 host_node_dup(const struct host *h, int fd, int *fdp)
 {
 
-	return (proc_open(h, fd, O_PATH, fdp));
+	long nfd;
+
+	/* The same as by /proc, with nothing to look up there. */
+	nfd = syscall(SYS_open_tree, fd, "", AT_EMPTY_PATH | O_CLOEXEC);
+	if (nfd == -1)
+		return (proc_open(h, fd, O_PATH, fdp));
+	*fdp = (int)nfd;
+	return (0);
 }
 
 int

@@ -37,6 +37,7 @@
 /* What the kernel knows of this thread, read when first needed. */
 struct thread {
 	bool	 own_umask;	/* not shared with other threads any more */
+	mode_t	 umask;		/* if so */
 	bool	 known;		/* the rest */
 	uid_t	 uid;
 	gid_t	 gid;
@@ -120,11 +121,15 @@ static int
 umask_enter(uint32_t mask, struct host_saved *saved)
 {
 
+	if (self.own_umask && self.umask == mask)
+		return (0);
 	if (!self.own_umask && unshare(CLONE_FS) == -1)
 		return (errno);
 	self.own_umask = true;
 	saved->umask = umask(mask);
-	saved->masked = true;
+	self.umask = mask;
+	/* One that takes nothing from ourselves may stay for the next. */
+	saved->masked = (mask & 0700) != 0;
 	return (0);
 }
 
@@ -193,8 +198,10 @@ host_leave(const struct host *h, const struct host_saved *saved)
 	(void)h;
 	if (saved->entered)
 		persona_leave(saved->groups);
-	if (saved->masked)
+	if (saved->masked) {
 		(void)umask(saved->umask);
+		self.umask = saved->umask;
+	}
 }
 
 int

@@ -10,6 +10,7 @@
 #include <sys/prctl.h>
 
 #include <linux/fs.h>
+#include <linux/mount.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -100,8 +101,8 @@ allow_new(scmp_filter_ctx f)
 
 /*
  * Calls that are fine with some arguments only: threads, no processes (the
- * newer call hides its flags); signals to our own threads; no memory that
- * is made executable; a look at limits.
+ * newer call hides its flags); signals to our own threads; no copy of a
+ * mount; no memory that is made executable; a look at limits.
  */
 static int
 allow_some(scmp_filter_ctx f)
@@ -121,6 +122,8 @@ allow_some(scmp_filter_ctx f)
 		    thread } },
 		{ SCMP_SYS(tgkill), { 0, SCMP_CMP_EQ,
 		    (scmp_datum_t)getpid(), 0 } },
+		{ SCMP_SYS(open_tree), { 2, SCMP_CMP_MASKED_EQ,
+		    OPEN_TREE_CLONE, 0 } },
 		{ SCMP_SYS(unshare), { 0, SCMP_CMP_EQ, CLONE_FS, 0 } },
 		{ SCMP_SYS(prctl), { 0, SCMP_CMP_EQ, PR_SET_NAME, 0 } },
 		{ SCMP_SYS(mmap), { 2, SCMP_CMP_MASKED_EQ, PROT_EXEC, 0 } },
