@@ -5,13 +5,17 @@
  * beside it, by what is done in a second; and undo on against off, by time.
  * Then in a virtual machine, by vhost-user against QEMU's virtiofsd, and by
  * 9P against diod(8), both over TCP, and against what QEMU has built in.
- * Runs as root, in the folder given (default: /var/tmp).
+ * Runs as root, in the folder given (default: /var/tmp), where nothing is
+ * left, also when it is interrupted: the work is a child's, and its parent
+ * ends the child's group and removes the folder.
  */
 
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include <err.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +30,8 @@
 
 /* As much memory of the client's kernel as bindfs asks for. */
 #define	OPTIONS	"cache=auto,step=64g,log=128g,steps=1000"
+
+#define	GRACE_MS 10000	/* to end in, when asked to */
 
 static struct mount on, off, peer;
 static struct mount guest[M_MAX];
@@ -275,12 +281,83 @@ rows(struct bench *b)
 	    0, storm_on, storm_off, NULL);
 }
 
+static int
+measure(struct bench *b)
+{
+	int ret;
+	bool ready;
+
+	if ((ready = prepare() == 0)) {
+		rows(b);
+		over = false;
+		guest_rows(b);
+	}
+	machine_stop(guest);
+	mount_close(&on);
+	mount_close(&off);
+	mount_close(&peer);
+	ret = bench_close(b);
+	return (ready ? ret : 2);
+}
+
+/* End all of the group, in peace if they can: servers unmount. */
+static void
+end_group(pid_t group)
+{
+	co_moment end;
+
+	(void)kill(-group, SIGTERM);
+	for (end = co_after(GRACE_MS); co_left(end) > 0; (void)usleep(20000))
+		if (kill(-group, 0) == -1)
+			return;
+	(void)kill(-group, SIGKILL);
+}
+
+static void
+unmount(const char *name)
+{
+	char path[PATH_MAX + 16];
+	const char *const argv[] = { "umount", "-l", path, NULL };
+	struct co_run r = { .argv = argv };
+	struct co_result res;
+	struct co_error e;
+
+	(void)snprintf(path, sizeof(path), "%s/%s.at", base, name);
+	if (co_run(&r, &res, &e) == 0)
+		free(res.out);
+}
+
+/* The signals, which are blocked, are all that there is to wait for. */
+static int
+supervise(pid_t pid, const sigset_t *set, const sigset_t *old)
+{
+	int asked, sig, status;
+
+	(void)setpgid(pid, pid);
+	asked = 0;
+	while (waitpid(pid, &status, WNOHANG) == 0)
+		if (sigwait(set, &sig) == 0 && sig != SIGCHLD) {
+			asked = sig;
+			end_group(pid);
+		}
+	(void)sigprocmask(SIG_SETMASK, old, NULL);
+	end_group(pid);
+	/* Of a server that was killed. */
+	unmount("on");
+	unmount("off");
+	unmount("peer");
+	(void)load_remove(base);
+	if (asked != 0)
+		return (128 + asked);
+	return (WIFEXITED(status) ? WEXITSTATUS(status) : 2);
+}
+
 int
 main(int argc, char *argv[])
 {
+	sigset_t old, set;
 	struct bench *b;
-	int ret;
-	bool ready;
+	pid_t pid;
 
 	b = bench_open("share", &argc, argv);
 	if (geteuid() != 0)
@@ -292,18 +369,20 @@ main(int argc, char *argv[])
 	}
 	(void)snprintf(base, sizeof(base), "%s/share.XXXXXX", argc > 1 ?
 	    argv[1] : "/var/tmp");
+	(void)sigemptyset(&set);
+	(void)sigaddset(&set, SIGHUP);
+	(void)sigaddset(&set, SIGINT);
+	(void)sigaddset(&set, SIGTERM);
+	(void)sigaddset(&set, SIGCHLD);
+	(void)sigprocmask(SIG_BLOCK, &set, &old);
 	if (mkdtemp(base) == NULL)
 		err(2, "%s", base);
-	if ((ready = prepare() == 0)) {
-		rows(b);
-		over = false;
-		guest_rows(b);
+	if ((pid = fork()) == -1)
+		err(2, "fork");
+	if (pid == 0) {
+		(void)setpgid(0, 0);
+		(void)sigprocmask(SIG_SETMASK, &old, NULL);
+		return (measure(b));
 	}
-	machine_stop(guest);
-	mount_close(&on);
-	mount_close(&off);
-	mount_close(&peer);
-	(void)load_remove(base);
-	ret = bench_close(b);
-	return (ready ? ret : 2);
+	return (supervise(pid, &set, &old));
 }
