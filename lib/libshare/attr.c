@@ -16,6 +16,8 @@
 
 #define	SET_TIMES	(SHARE_SET_ATIME | SHARE_SET_MTIME | \
 	SHARE_SET_ATIME_NOW | SHARE_SET_MTIME_NOW)
+/* What depends on how it was before. */
+#define	SET_LOOK	(SHARE_SET_UID | SHARE_SET_GID | SHARE_SET_CTIME)
 
 /*
  * Inode numbers of the root's filesystem are shown as they are; those of
@@ -217,14 +219,16 @@ setattr_at(struct share *s, const struct share_cred *c, struct place *p,
 {
 	struct undo_ref ref = { .dirfd = -1, .fd = p->fd };
 	struct host_saved saved;
-	struct host_stat st;
+	struct host_stat st = { 0 };
 	struct change ch;
 	uint32_t gid, uid;
 	bool changed;
 	int error;
 
-	if ((error = host_stat_fd(&s->host, p->fd, &st)) != 0 ||
-	    (error = want_owner(s, set, &st, &uid, &gid)) != 0 ||
+	if ((set->set & SET_LOOK) != 0 &&
+	    (error = host_stat_fd(&s->host, p->fd, &st)) != 0)
+		return (error);
+	if ((error = want_owner(s, set, &st, &uid, &gid)) != 0 ||
 	    (error = share_change_node(s, &ch, p->n,
 	    (set->set & SHARE_SET_SIZE) != 0 ? SHARE_CH_DATA :
 	    SHARE_CH_ATTR)) != 0)

@@ -30,6 +30,9 @@ struct host {
 	bool		cross;		/* enter other mounts */
 	bool		handles;	/* file handles can be opened */
 	bool		xattrat;	/* Linux: has setxattrat(2) and kin */
+	bool		chmodat;	/* Linux: has fchmodat2(2) */
+	bool		timesat;	/* Linux: utimensat(2) needs no name */
+	bool		flushes;	/* closing may tell of failed writes */
 };
 
 struct host_stat {

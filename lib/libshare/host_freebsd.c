@@ -400,6 +400,7 @@ host_init(struct host *h, int rootfd, bool caller, struct co_error *e)
 		goto err0;
 	}
 	h->mount = (uint64_t)st.st_dev;
+	h->flushes = true;
 	if (caller && geteuid() != 0) {
 		(void)co_error_set(e, CO_ESYS_PERMISSION, NULL,
 		    "acting as the caller needs root; serve as yourself");

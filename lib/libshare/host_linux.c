@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 
+#include <linux/magic.h>
 #include <linux/openat2.h>
 
 #include <errno.h>
@@ -27,6 +28,10 @@
 
 #ifndef STATX_MNT_ID
 #define	STATX_MNT_ID	0x1000U
+#endif
+
+#ifndef SYS_fchmodat2
+#define	SYS_fchmodat2	452
 #endif
 
 #define	NODE_FLAGS	(O_PATH | O_NOFOLLOW | O_CLOEXEC)
@@ -197,6 +202,9 @@ host_chmod(const struct host *h, int fd, uint32_t mode)
 {
 	char name[HOST_PROC_NAME];
 
+	if (h->chmodat)
+		return (syscall(SYS_fchmodat2, fd, "", mode,
+		    AT_EMPTY_PATH) == -1 ? errno : 0);
 	host_proc_name(fd, name);
 	return (fchmodat(h->procfd, name, mode, 0) == -1 ? errno : 0);
 }
@@ -215,6 +223,9 @@ host_utimens(const struct host *h, int fd, const struct timespec ts[2])
 {
 	char name[HOST_PROC_NAME];
 
+	if (h->timesat)
+		return (utimensat(fd, "", ts, AT_EMPTY_PATH) == -1 ? errno :
+		    0);
 	host_proc_name(fd, name);
 	return (utimensat(h->procfd, name, ts, 0) == -1 ? errno : 0);
 }
@@ -377,6 +388,37 @@ handles_work(struct host *h)
 	return (true);
 }
 
+/* Calls that take a node descriptor itself; older kernels don't. */
+static void
+learn_calls(struct host *h)
+{
+	const struct timespec ts[2] = { { 0, UTIME_NOW }, { 0, UTIME_NOW } };
+
+	h->chmodat = syscall(SYS_fchmodat2, -1, "", 0, AT_EMPTY_PATH) == -1 &&
+	    errno == EBADF;
+	h->timesat = utimensat(-1, "", ts, AT_EMPTY_PATH) == -1 &&
+	    errno == EBADF;
+	h->xattrat = host_has_xattrat(h);
+}
+
+/* Those of which it is known that they write nothing when a file closes. */
+static bool
+closes_quietly(int fd)
+{
+	static const unsigned long types[] = { EXT4_SUPER_MAGIC,
+	    XFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC, F2FS_SUPER_MAGIC,
+	    TMPFS_MAGIC };
+	struct statfs st;
+	size_t i;
+
+	if (fstatfs(fd, &st) == -1)
+		return (false);
+	for (i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+		if ((unsigned long)st.f_type == types[i])
+			return (true);
+	return (false);
+}
+
 int
 host_init(struct host *h, int rootfd, bool caller, struct co_error *e)
 {
@@ -401,7 +443,8 @@ host_init(struct host *h, int rootfd, bool caller, struct co_error *e)
 	if ((x.stx_mask & STATX_MNT_ID) == 0)
 		h->mount = 0;
 	h->handles = handles_work(h);
-	h->xattrat = host_has_xattrat(h);
+	learn_calls(h);
+	h->flushes = !closes_quietly(h->rootfd);
 	if (caller && host_persona_check(e) == -1)
 		goto err1;
 	return (0);

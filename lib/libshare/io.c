@@ -126,8 +126,8 @@ share_flush(struct share *s, struct share_file *f)
 {
 	int fd;
 
-	(void)s;
-	if (!atomic_exchange(&f->written, false))
+	if (!atomic_exchange(&f->written, false) ||
+	    (!s->host.flushes && f->node->dev == s->device[0]))
 		return (0);
 	if ((fd = dup(f->fd)) == -1)
 		return (errno);
