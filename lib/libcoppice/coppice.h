@@ -362,6 +362,26 @@ int co_mkdirs(const char *, mode_t, struct co_error *);
 int co_write_all(int, const void *, size_t);
 
 /*
+ * A growing text, all zeros to begin with.  After a failed allocation it
+ * swallows everything, and co_buf_take() returns NULL, so that who writes
+ * needs no checks.
+ */
+struct co_buf {
+	char	*p;
+	size_t	 len, cap;
+	bool	 failed;
+};
+
+void co_buf_printf(struct co_buf *, const char *, ...) CO_PRINTF(2, 3);
+void co_buf_add(struct co_buf *, const void *, size_t);
+
+/**
+ * co_buf_take(b):
+ * Return the text, which the caller frees, or NULL; ${b} is empty again.
+ */
+char *co_buf_take(struct co_buf *);
+
+/*
  * Time.  A moment is nanoseconds of the monotonic clock.
  */
 typedef int64_t co_moment;

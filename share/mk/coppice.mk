@@ -69,7 +69,7 @@ CFLAGS=		-std=${CSTD} ${OPTIMIZE} ${WARNFLAGS} ${HARDEN} ${SANITIZE}
 CFLAGS+=	${TARGETFLAGS}
 LDFLAGS+=	-pie ${SANITIZE} ${TARGETFLAGS}
 
-OURLIBS=	compat coppice undo net share fused p9 shim ctl sandbox
+OURLIBS=	compat coppice undo net share fused p9 shim ctl vm sandbox
 CFLAGS+=	${OURLIBS:Ncompat:@l@-I${CO_SRC}/lib/lib$l@}
 
 # Where things are installed, as hier(7) has it; whoever installs owns them.
