@@ -133,15 +133,15 @@ net_prefix_parse(const char *s, struct net_prefix *p)
 }
 
 void
-net_prefix_print(struct net_buf *b, const struct net_prefix *p)
+net_prefix_print(struct co_buf *b, const struct net_prefix *p)
 {
 	char s[NET_ADDRSTR];
 
 	net_addr_print(&p->addr, s);
 	if (p->plen == net_addr_bits(&p->addr))
-		net_buf_printf(b, "%s", s);
+		co_buf_printf(b, "%s", s);
 	else
-		net_buf_printf(b, "%s/%u", s, p->plen);
+		co_buf_printf(b, "%s/%u", s, p->plen);
 }
 
 /*

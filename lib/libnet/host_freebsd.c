@@ -128,22 +128,22 @@ rules_save(int dir, const char *file, const char *anchor, struct co_error *e)
 static char *
 without_lines(const char *text, const char *anchor, bool nat, bool filter)
 {
-	struct net_buf b = { 0 };
+	struct co_buf b = { 0 };
 	char word[NET_PF_ANCHOR];
 	size_t k, n;
 
 	k = (size_t)snprintf(word, sizeof(word), "nat-anchor \"%s/*\"",
 	    anchor);
-	net_buf_printf(&b, "%s", "");
+	co_buf_printf(&b, "%s", "");
 	for (; *text != '\0'; text += n) {
 		n = strcspn(text, "\n");
 		n += text[n] == '\n';
 		if ((nat && strncmp(text, word, k) == 0) ||
 		    (filter && strncmp(text, word + 4, k - 4) == 0))
 			continue;
-		net_buf_add(&b, text, n);
+		co_buf_add(&b, text, n);
 	}
-	return (net_buf_take(&b));
+	return (co_buf_take(&b));
 }
 
 /* Rules that pf would not read back as they are could not be restored. */

@@ -80,17 +80,17 @@ switch_restore(int dir, int i, struct co_error *e)
 
 /* Commands that end with the table being as it is now, or not being. */
 static int
-table_save(const struct net_conf *c, const char *family, struct net_buf *b,
+table_save(const struct net_conf *c, const char *family, struct co_buf *b,
     struct co_error *e)
 {
 	char cmd[96], *text = NULL;
 
 	(void)e;
-	net_buf_printf(b, "table %s %s {\n}\ndelete table %s %s\n", family,
+	co_buf_printf(b, "table %s %s {\n}\ndelete table %s %s\n", family,
 	    c->instance, family, c->instance);
 	snprintf(cmd, sizeof(cmd), "list table %s %s", family, c->instance);
 	if (net_nft_run(cmd, &text, NULL) == 0)
-		net_buf_printf(b, "%s\n", text);
+		co_buf_printf(b, "%s\n", text);
 	free(text);
 	return (0);
 }
@@ -98,13 +98,13 @@ table_save(const struct net_conf *c, const char *family, struct net_buf *b,
 int
 net_host_save(struct net *n, int dir, struct co_error *e)
 {
-	struct net_buf b = { 0 };
+	struct co_buf b = { 0 };
 	char *text;
 	int r;
 
 	table_save(&n->conf, "inet", &b, e);
 	table_save(&n->conf, "bridge", &b, e);
-	if ((text = net_buf_take(&b)) == NULL)
+	if ((text = co_buf_take(&b)) == NULL)
 		return (co_error_errno(e, ENOMEM, NULL, "rules"));
 	r = co_file_replace(dir, "rules", text, strlen(text), 0600, e);
 	free(text);
@@ -149,18 +149,18 @@ static char *
 apply_text(struct net *n)
 {
 	struct net_sandbox *s;
-	struct net_buf b = { 0 };
+	struct co_buf b = { 0 };
 	char *text;
 	size_t i;
 
-	net_buf_printf(&b, "table inet %s {\n}\ndelete table inet %s\n"
+	co_buf_printf(&b, "table inet %s {\n}\ndelete table inet %s\n"
 	    "table bridge %s {\n}\ndelete table bridge %s\n",
 	    n->conf.instance, n->conf.instance, n->conf.instance,
 	    n->conf.instance);
 	if ((text = net_render_nft_base(&n->conf)) == NULL)
 		b.failed = true;
 	else
-		net_buf_add(&b, text, strlen(text));
+		co_buf_add(&b, text, strlen(text));
 	free(text);
 	for (i = 0; i < NET_BUCKETS; i++)
 		for (s = n->bucket[i]; s != NULL; s = s->next) {
@@ -168,10 +168,10 @@ apply_text(struct net *n)
 			if (text == NULL)
 				b.failed = true;
 			else
-				net_buf_add(&b, text, strlen(text));
+				co_buf_add(&b, text, strlen(text));
 			free(text);
 		}
-	return (net_buf_take(&b));
+	return (co_buf_take(&b));
 }
 
 /* Remember how the switches were before we ever touched them. */

@@ -14,20 +14,6 @@
 #include "net.h"
 
 /*
- * A growing text.  After a failed allocation it swallows everything, and
- * net_buf_take() returns NULL, so that renderers need no checks.
- */
-struct net_buf {
-	char	*p;
-	size_t	 len, cap;
-	bool	 failed;
-};
-
-void net_buf_printf(struct net_buf *, const char *, ...) CO_PRINTF(2, 3);
-void net_buf_add(struct net_buf *, const void *, size_t);
-char *net_buf_take(struct net_buf *);
-
-/*
  * Addresses.  A prefix has its host bits clear.
  */
 struct net_prefix {
@@ -55,7 +41,7 @@ uint32_t net_addr4_get(const struct net_addr *);
 bool net_prefix_has(const struct net_addr *, unsigned,
     const struct net_addr *);
 int net_prefix_parse(const char *, struct net_prefix *);
-void net_prefix_print(struct net_buf *, const struct net_prefix *);
+void net_prefix_print(struct co_buf *, const struct net_prefix *);
 bool net_special(const struct net_addr *, unsigned);
 const struct net_prefix *net_special_list(size_t *);
 void net_mac_of(const struct net_addr *, uint8_t[NET_MACLEN]);

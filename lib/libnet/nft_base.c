@@ -62,7 +62,7 @@ base_list(const struct net_conf *c, char **out, struct co_error *e)
 {
 	const size_t nc = sizeof(base_chains) / sizeof(base_chains[0]);
 	const size_t ns = sizeof(base_sets) / sizeof(base_sets[0]);
-	struct net_buf b = { 0 };
+	struct co_buf b = { 0 };
 	char cmd[128], *one;
 	size_t i;
 
@@ -78,13 +78,13 @@ base_list(const struct net_conf *c, char **out, struct co_error *e)
 			    c->instance, i == nc + ns ? "ports" : "between");
 		one = NULL;
 		if (net_nft_run(cmd, &one, e) != 0 || one == NULL) {
-			free(net_buf_take(&b));
+			free(co_buf_take(&b));
 			return (-1);
 		}
-		net_buf_add(&b, one, strlen(one));
+		co_buf_add(&b, one, strlen(one));
 		free(one);
 	}
-	if ((*out = net_buf_take(&b)) == NULL)
+	if ((*out = co_buf_take(&b)) == NULL)
 		return (co_error_errno(e, ENOMEM, NULL, "rules"));
 	return (0);
 }

@@ -164,7 +164,7 @@ net_pf_rules(const char *anchor, char **out, struct co_error *e)
 {
 	static const char *const nat[] = { "-s", "nat", NULL };
 	static const char *const rules[] = { "-s", "rules", NULL };
-	struct net_buf b = { 0 };
+	struct co_buf b = { 0 };
 	char *n, *r, *scrub;
 
 	if (net_pf_run(anchor, nat, NULL, &n, e) != 0)
@@ -178,13 +178,13 @@ net_pf_rules(const char *anchor, char **out, struct co_error *e)
 	if ((scrub = strdup(r)) != NULL) {
 		sift(scrub, is_not_scrub);
 		sift(r, is_scrub);
-		net_buf_printf(&b, "%s%s%s", scrub, n, r);
+		co_buf_printf(&b, "%s%s%s", scrub, n, r);
 	} else
 		b.failed = true;
 	free(scrub);
 	free(n);
 	free(r);
-	if ((*out = net_buf_take(&b)) == NULL)
+	if ((*out = co_buf_take(&b)) == NULL)
 		return (co_error_errno(e, ENOMEM, anchor, "rules"));
 	return (0);
 }

@@ -68,7 +68,7 @@ line_length(const char *text)
 
 /* Copy ${text} without what stands between our sentinels. */
 static int
-pfconf_strip(const char *text, struct net_buf *b)
+pfconf_strip(const char *text, struct co_buf *b)
 {
 	bool inside = false;
 	size_t n;
@@ -85,7 +85,7 @@ pfconf_strip(const char *text, struct net_buf *b)
 		    strncmp(text, "# coppice filter end\n", n) == 0))
 			inside = false;
 		else if (!inside)
-			net_buf_add(b, text, n);
+			co_buf_add(b, text, n);
 	}
 	return (inside ? -1 : 0);
 }
@@ -110,16 +110,16 @@ pfconf_has(const char *text, const char *word, const char *anchor)
 }
 
 static void
-pfconf_put(struct net_buf *b, const char *what, const char *line,
+pfconf_put(struct co_buf *b, const char *what, const char *line,
     const char *anchor)
 {
 
-	net_buf_printf(b, "# coppice %s begin\n%s \"%s/*\"\n"
+	co_buf_printf(b, "# coppice %s begin\n%s \"%s/*\"\n"
 	    "# coppice %s end\n", what, line, anchor, what);
 }
 
 static void
-pfconf_insert(const char *text, const char *anchor, struct net_buf *b)
+pfconf_insert(const char *text, const char *anchor, struct co_buf *b)
 {
 	bool nat = pfconf_has(text, "nat-anchor", anchor);
 	bool filter = pfconf_has(text, "anchor", anchor);
@@ -137,16 +137,16 @@ pfconf_insert(const char *text, const char *anchor, struct net_buf *b)
 			pfconf_put(b, "filter", "anchor", anchor);
 			filter = true;
 		}
-		net_buf_add(b, text, n);
+		co_buf_add(b, text, n);
 	}
 	if (nat && filter)
 		return;
 	/* A last line that lacks its end, or that wants to be continued. */
 	if (b->len > 0 && b->p[b->len - 1] == '\\')
-		net_buf_add(b, "\n", 1);
+		co_buf_add(b, "\n", 1);
 	if (b->len > 0 && (b->p[b->len - 1] != '\n' ||
 	    (b->len > 1 && b->p[b->len - 2] == '\\')))
-		net_buf_add(b, "\n", 1);
+		co_buf_add(b, "\n", 1);
 	if (!nat)
 		pfconf_put(b, "nat", "nat-anchor", anchor);
 	if (!filter)
@@ -157,12 +157,12 @@ int
 net_pf_conf_merge(const char *text, const char *anchor, bool drop, char **out,
     struct co_error *e)
 {
-	struct net_buf bare = { 0 }, b = { 0 };
+	struct co_buf bare = { 0 }, b = { 0 };
 	char *clean;
 	int r;
 
 	r = pfconf_strip(text, &bare);
-	if ((clean = net_buf_take(&bare)) == NULL)
+	if ((clean = co_buf_take(&bare)) == NULL)
 		return (co_error_errno(e, ENOMEM, NULL, "pf.conf"));
 	if (r != 0) {
 		free(clean);
@@ -176,7 +176,7 @@ net_pf_conf_merge(const char *text, const char *anchor, bool drop, char **out,
 	}
 	pfconf_insert(clean, anchor, &b);
 	free(clean);
-	if ((*out = net_buf_take(&b)) == NULL)
+	if ((*out = co_buf_take(&b)) == NULL)
 		return (co_error_errno(e, ENOMEM, NULL, "pf.conf"));
 	return (0);
 }

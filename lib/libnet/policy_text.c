@@ -424,20 +424,20 @@ err0:
 }
 
 static void
-print_flow(struct net_buf *b, const struct net_flow *f)
+print_flow(struct co_buf *b, const struct net_flow *f)
 {
 	char buf[8];
 
 	if (f->lo != 0 || f->hi != UINT16_MAX)
-		net_buf_printf(b, ":%u", f->lo);
+		co_buf_printf(b, ":%u", f->lo);
 	if (f->lo != 0 && f->hi != f->lo)
-		net_buf_printf(b, "-%u", f->hi);
+		co_buf_printf(b, "-%u", f->hi);
 	if (f->proto != 0)
-		net_buf_printf(b, "/%s", net_proto_name(f->proto, buf));
+		co_buf_printf(b, "/%s", net_proto_name(f->proto, buf));
 }
 
 static void
-print_list(struct net_buf *b, const struct net_policy *p, enum net_list l)
+print_list(struct co_buf *b, const struct net_policy *p, enum net_list l)
 {
 	const char *word = l == NET_ALLOW ? "allow" : "deny";
 	const struct net_dest *d;
@@ -451,34 +451,34 @@ print_list(struct net_buf *b, const struct net_policy *p, enum net_list l)
 		pre.addr = d->addr;
 		pre.plen = d->plen;
 		bracket = d->addr.family == 6;
-		net_buf_printf(b, "%s %s", word, bracket ? "[" : "");
+		co_buf_printf(b, "%s %s", word, bracket ? "[" : "");
 		net_prefix_print(b, &pre);
-		net_buf_printf(b, "%s", bracket ? "]" : "");
+		co_buf_printf(b, "%s", bracket ? "]" : "");
 		print_flow(b, &d->flow);
-		net_buf_printf(b, "\n");
+		co_buf_printf(b, "\n");
 	}
 	for (i = 0; i < p->nname[l]; i++) {
 		n = &p->name[l][i];
-		net_buf_printf(b, "%s %s%s", word, n->below ? "*." : "",
+		co_buf_printf(b, "%s %s%s", word, n->below ? "*." : "",
 		    n->name);
 		print_flow(b, &n->flow);
-		net_buf_printf(b, "\n");
+		co_buf_printf(b, "\n");
 	}
 }
 
 char *
 net_policy_print(const struct net_policy *p)
 {
-	struct net_buf b = { 0 };
+	struct co_buf b = { 0 };
 
-	net_buf_printf(&b, "mode %s\n", net_mode_name(p->mode));
+	co_buf_printf(&b, "mode %s\n", net_mode_name(p->mode));
 	print_list(&b, p, NET_ALLOW);
 	print_list(&b, p, NET_DENY);
 	if (p->up != 0)
-		net_buf_printf(&b, "up %llu\n", (unsigned long long)p->up);
+		co_buf_printf(&b, "up %llu\n", (unsigned long long)p->up);
 	if (p->down != 0)
-		net_buf_printf(&b, "down %llu\n", (unsigned long long)p->down);
+		co_buf_printf(&b, "down %llu\n", (unsigned long long)p->down);
 	if (p->forwards)
-		net_buf_printf(&b, "forwards yes\n");
-	return (net_buf_take(&b));
+		co_buf_printf(&b, "forwards yes\n");
+	return (co_buf_take(&b));
 }

@@ -16,7 +16,7 @@
 #include "net_internal.h"
 
 static void
-nft_prefixes(struct net_buf *b, const struct net_prefix *p, size_t n,
+nft_prefixes(struct co_buf *b, const struct net_prefix *p, size_t n,
     uint8_t family)
 {
 	const char *sep = "";
@@ -25,102 +25,102 @@ nft_prefixes(struct net_buf *b, const struct net_prefix *p, size_t n,
 	for (i = 0; i < n; i++) {
 		if (p[i].addr.family != family)
 			continue;
-		net_buf_printf(b, "%s", sep);
+		co_buf_printf(b, "%s", sep);
 		net_prefix_print(b, &p[i]);
 		sep = ", ";
 	}
 }
 
 static void
-nft_set(struct net_buf *b, const struct net_set *s)
+nft_set(struct co_buf *b, const struct net_set *s)
 {
 
-	net_buf_printf(b, "\tset %s {\n\t\ttype ipv%u_addr\n\t\tflags %s\n",
+	co_buf_printf(b, "\tset %s {\n\t\ttype ipv%u_addr\n\t\tflags %s\n",
 	    s->name, s->family, s->learnt ? "timeout" : "interval");
 	if (s->nprefix > 0) {
-		net_buf_printf(b, "\t\telements = { ");
+		co_buf_printf(b, "\t\telements = { ");
 		nft_prefixes(b, s->prefix, s->nprefix, s->family);
-		net_buf_printf(b, " }\n");
+		co_buf_printf(b, " }\n");
 	}
-	net_buf_printf(b, "\t}\n");
+	co_buf_printf(b, "\t}\n");
 }
 
 static void
-nft_flow(struct net_buf *b, const struct net_flow *f)
+nft_flow(struct co_buf *b, const struct net_flow *f)
 {
 	bool ports = f->lo != 0 || f->hi != UINT16_MAX;
 
 	if (f->proto == 0)
 		return;
 	if (!ports)
-		net_buf_printf(b, "meta l4proto %u ", f->proto);
+		co_buf_printf(b, "meta l4proto %u ", f->proto);
 	else if (f->lo == f->hi)
-		net_buf_printf(b, "meta l4proto %u th dport %u ", f->proto,
+		co_buf_printf(b, "meta l4proto %u th dport %u ", f->proto,
 		    f->lo);
 	else
-		net_buf_printf(b, "meta l4proto %u th dport %u-%u ",
+		co_buf_printf(b, "meta l4proto %u th dport %u-%u ",
 		    f->proto, f->lo, f->hi);
 }
 
 static void
-nft_rule(struct net_buf *b, const struct net_plan *pl,
+nft_rule(struct co_buf *b, const struct net_plan *pl,
     const struct net_rule *r)
 {
 	const char *ip = r->family == 6 ? "ip6" : "ip";
 
-	net_buf_printf(b, "\t\t");
+	co_buf_printf(b, "\t\t");
 	if (r->match == NET_M_PREFIX && r->prefix.plen == 0)
-		net_buf_printf(b, "meta nfproto ipv%u ", r->family);
+		co_buf_printf(b, "meta nfproto ipv%u ", r->family);
 	else if (r->match == NET_M_PREFIX) {
-		net_buf_printf(b, "%s daddr ", ip);
+		co_buf_printf(b, "%s daddr ", ip);
 		net_prefix_print(b, &r->prefix);
-		net_buf_printf(b, " ");
+		co_buf_printf(b, " ");
 	} else if (r->match == NET_M_SET || r->match == NET_M_LEARNT)
-		net_buf_printf(b, "%s daddr @%s ", ip, pl->set[r->set].name);
+		co_buf_printf(b, "%s daddr @%s ", ip, pl->set[r->set].name);
 	else if (r->match == NET_M_SPECIAL)
-		net_buf_printf(b, "%s daddr @special%u ", ip, r->family);
+		co_buf_printf(b, "%s daddr @special%u ", ip, r->family);
 	nft_flow(b, &r->flow);
 	if (r->pass)
-		net_buf_printf(b, "accept\n");
+		co_buf_printf(b, "accept\n");
 	else
-		net_buf_printf(b, "counter name \"blocked-%s\" drop\n",
+		co_buf_printf(b, "counter name \"blocked-%s\" drop\n",
 		    pl->tag);
 }
 
 /* The rules of one family; it has a chain of its own. */
 static void
-nft_chain(struct net_buf *b, const char *name, const struct net_plan *pl,
+nft_chain(struct co_buf *b, const char *name, const struct net_plan *pl,
     const struct net_rules *r, uint8_t family)
 {
 	size_t i;
 
 	if (r->n == 0 || (family == 6 && pl->lease.addr6.family == 0))
 		return;
-	net_buf_printf(b, "\tchain %s%s-%s {\n", name, family == 6 ? "6" : "",
+	co_buf_printf(b, "\tchain %s%s-%s {\n", name, family == 6 ? "6" : "",
 	    pl->tag);
 	for (i = 0; i < r->n; i++)
 		if (r->rule[i].family == 0 || r->rule[i].family == family)
 			nft_rule(b, pl, &r->rule[i]);
-	net_buf_printf(b, "\t}\n");
+	co_buf_printf(b, "\t}\n");
 }
 
 /* What may burst: a tenth of a second, but a window at least. */
 static void
-nft_limit(struct net_buf *b, const char *name, const struct net_plan *pl,
+nft_limit(struct co_buf *b, const char *name, const struct net_plan *pl,
     uint64_t rate)
 {
 	uint64_t burst = rate / 10 < 65536 ? 65536 : rate / 10;
 
 	if (rate == 0)
 		return;
-	net_buf_printf(b, "\tchain %s-%s {\n\t\tlimit rate over %llu "
+	co_buf_printf(b, "\tchain %s-%s {\n\t\tlimit rate over %llu "
 	    "bytes/second burst %llu bytes counter name \"blocked-%s\" "
 	    "drop\n\t}\n", name, pl->tag, (unsigned long long)rate,
 	    (unsigned long long)burst, pl->tag);
 }
 
 static void
-nft_elements(struct net_buf *b, const char *table, const struct net_plan *pl,
+nft_elements(struct co_buf *b, const char *table, const struct net_plan *pl,
     const struct net_addr *a)
 {
 	const char *six = a->family == 6 ? "6" : "";
@@ -130,32 +130,32 @@ nft_elements(struct net_buf *b, const char *table, const struct net_plan *pl,
 	if (f == 0)
 		return;
 	net_addr_print(a, s);
-	net_buf_printf(b, "add element inet %s sandbox%u { %s : goto "
+	co_buf_printf(b, "add element inet %s sandbox%u { %s : goto "
 	    "sandbox%s-%s }\n", table, f, s, six, pl->tag);
 	if (pl->host.n > 0)
-		net_buf_printf(b, "add element inet %s host%u { %s : goto "
+		co_buf_printf(b, "add element inet %s host%u { %s : goto "
 		    "host%s-%s }\n", table, f, s, six, pl->tag);
 	if (pl->live)
-		net_buf_printf(b, "add element inet %s live%u { %s }\n",
+		co_buf_printf(b, "add element inet %s live%u { %s }\n",
 		    table, f, s);
 	if (pl->forwards)
-		net_buf_printf(b, "add element inet %s inbound%u { %s }\n",
+		co_buf_printf(b, "add element inet %s inbound%u { %s }\n",
 		    table, f, s);
 	if (pl->up != 0)
-		net_buf_printf(b, "add element inet %s up%u { %s : jump "
+		co_buf_printf(b, "add element inet %s up%u { %s : jump "
 		    "up-%s }\n", table, f, s, pl->tag);
 	if (pl->down != 0)
-		net_buf_printf(b, "add element inet %s down%u { %s : jump "
+		co_buf_printf(b, "add element inet %s down%u { %s : jump "
 		    "down-%s }\n", table, f, s, pl->tag);
 }
 
 static void
-nft_pin(struct net_buf *b, const char *table, const struct net_lease *l,
+nft_pin(struct co_buf *b, const char *table, const struct net_lease *l,
     const struct net_addr *a)
 {
 	char s[NET_ADDRSTR];
 
-	net_buf_printf(b, "add element bridge %s pin%u { \"%s\" . "
+	co_buf_printf(b, "add element bridge %s pin%u { \"%s\" . "
 	    "%02x:%02x:%02x:%02x:%02x:%02x . %s }\n", table, a->family,
 	    l->ifname, l->mac[0], l->mac[1], l->mac[2], l->mac[3], l->mac[4],
 	    l->mac[5], net_addr_print(a, s));
@@ -164,13 +164,13 @@ nft_pin(struct net_buf *b, const char *table, const struct net_lease *l,
 char *
 net_render_nft_plan(const struct net_conf *c, const struct net_plan *pl)
 {
-	struct net_buf b = { 0 };
+	struct co_buf b = { 0 };
 	struct net_addr ll;
 	size_t i;
 
-	net_buf_printf(&b, "# sandbox %s, %s\ntable inet %s {\n",
+	co_buf_printf(&b, "# sandbox %s, %s\ntable inet %s {\n",
 	    pl->lease.id, net_mode_name(pl->mode), c->instance);
-	net_buf_printf(&b, "\tcounter blocked-%s {\n\t}\n", pl->tag);
+	co_buf_printf(&b, "\tcounter blocked-%s {\n\t}\n", pl->tag);
 	for (i = 0; i < pl->nset; i++)
 		nft_set(&b, &pl->set[i]);
 	nft_chain(&b, "sandbox", pl, &pl->through, 4);
@@ -179,7 +179,7 @@ net_render_nft_plan(const struct net_conf *c, const struct net_plan *pl)
 	nft_chain(&b, "host", pl, &pl->host, 6);
 	nft_limit(&b, "up", pl, pl->up);
 	nft_limit(&b, "down", pl, pl->down);
-	net_buf_printf(&b, "}\n");
+	co_buf_printf(&b, "}\n");
 	nft_elements(&b, c->instance, pl, &pl->lease.addr);
 	nft_elements(&b, c->instance, pl, &pl->lease.addr6);
 	nft_pin(&b, c->instance, &pl->lease, &pl->lease.addr);
@@ -188,7 +188,7 @@ net_render_nft_plan(const struct net_conf *c, const struct net_plan *pl)
 		net_linklocal_of(pl->lease.mac, &ll);
 		nft_pin(&b, c->instance, &pl->lease, &ll);
 	}
-	return (net_buf_take(&b));
+	return (co_buf_take(&b));
 }
 
 char *
@@ -206,7 +206,7 @@ net_render_nft(const struct net_conf *c, const struct net_lease *l,
 }
 
 static void
-base_sets(struct net_buf *b, const struct net_conf *c,
+base_sets(struct co_buf *b, const struct net_conf *c,
     const struct net_range r[2])
 {
 	const struct net_prefix *sp;
@@ -214,37 +214,37 @@ base_sets(struct net_buf *b, const struct net_conf *c,
 	size_t i, n;
 	unsigned f;
 
-	net_buf_printf(b, "\tset bridges {\n\t\ttype ifname\n"
+	co_buf_printf(b, "\tset bridges {\n\t\ttype ifname\n"
 	    "\t\telements = { \"%s\", \"%s\" }\n\t}\n", r[0].bridge,
 	    r[1].bridge);
-	net_buf_printf(b, "\tset gateway4 {\n\t\ttype ifname . ipv4_addr\n"
+	co_buf_printf(b, "\tset gateway4 {\n\t\ttype ifname . ipv4_addr\n"
 	    "\t\telements = { \"%s\" . %s, \"%s\" . %s }\n\t}\n", r[0].bridge,
 	    net_addr_print(&r[0].gateway, s), r[1].bridge,
 	    net_addr_print(&r[1].gateway, t));
-	net_buf_printf(b, "\tset gateway6 {\n\t\ttype ifname . ipv6_addr\n");
+	co_buf_printf(b, "\tset gateway6 {\n\t\ttype ifname . ipv6_addr\n");
 	if (r[0].net6.addr.family != 0 && r[1].net6.addr.family != 0)
-		net_buf_printf(b, "\t\telements = { \"%s\" . %s, \"%s\" . "
+		co_buf_printf(b, "\t\telements = { \"%s\" . %s, \"%s\" . "
 		    "%s }\n", r[0].bridge, net_addr_print(&r[0].gateway6, s),
 		    r[1].bridge, net_addr_print(&r[1].gateway6, t));
-	net_buf_printf(b, "\t}\n\tset service {\n"
+	co_buf_printf(b, "\t}\n\tset service {\n"
 	    "\t\ttype inet_proto . inet_service\n");
 	for (i = 0; i < c->nservice; i++)
-		net_buf_printf(b, "%s%u . %u", i == 0 ?
+		co_buf_printf(b, "%s%u . %u", i == 0 ?
 		    "\t\telements = { " : ", ", c->service[i].proto,
 		    c->service[i].port);
-	net_buf_printf(b, "%s\t}\n", c->nservice > 0 ? " }\n" : "");
+	co_buf_printf(b, "%s\t}\n", c->nservice > 0 ? " }\n" : "");
 	sp = net_special_list(&n);
 	for (f = 4; f <= 6; f += 2) {
-		net_buf_printf(b, "\tset special%u {\n\t\ttype ipv%u_addr\n"
+		co_buf_printf(b, "\tset special%u {\n\t\ttype ipv%u_addr\n"
 		    "\t\tflags interval\n\t\telements = { ", f, f);
 		nft_prefixes(b, sp, n, (uint8_t)f);
-		net_buf_printf(b, " }\n\t}\n");
+		co_buf_printf(b, " }\n\t}\n");
 	}
 }
 
 /* Where sandboxes come and go: one element each. */
 static void
-base_maps(struct net_buf *b)
+base_maps(struct co_buf *b)
 {
 	static const char *const maps[] = { "sandbox", "host", "up", "down" };
 	static const char *const sets[] = { "live", "inbound" };
@@ -253,10 +253,10 @@ base_maps(struct net_buf *b)
 
 	for (f = 4; f <= 6; f += 2) {
 		for (i = 0; i < sizeof(maps) / sizeof(maps[0]); i++)
-			net_buf_printf(b, "\tmap %s%d {\n\t\ttype ipv%d_addr "
+			co_buf_printf(b, "\tmap %s%d {\n\t\ttype ipv%d_addr "
 			    ": verdict\n\t}\n", maps[i], f, f);
 		for (i = 0; i < sizeof(sets) / sizeof(sets[0]); i++)
-			net_buf_printf(b, "\tset %s%d {\n\t\ttype "
+			co_buf_printf(b, "\tset %s%d {\n\t\ttype "
 			    "ipv%d_addr\n\t}\n", sets[i], f, f);
 	}
 }
@@ -324,25 +324,25 @@ static const char base_chains[] =
 
 /* Only what came from a sandbox: the host talks to itself as it is. */
 static void
-base_nat(struct net_buf *b, const struct net_range r[2])
+base_nat(struct co_buf *b, const struct net_range r[2])
 {
 	static const char masquerade[] =
 	    " iifname @bridges oifname != @bridges masquerade\n";
 	int i;
 
-	net_buf_printf(b, "\tchain translate {\n\t\ttype nat hook "
+	co_buf_printf(b, "\tchain translate {\n\t\ttype nat hook "
 	    "postrouting priority srcnat; policy accept;\n");
 	for (i = 0; i < 2; i++) {
-		net_buf_printf(b, "\t\tip saddr ");
+		co_buf_printf(b, "\t\tip saddr ");
 		net_prefix_print(b, &r[i].net);
-		net_buf_printf(b, "%s", masquerade);
+		co_buf_printf(b, "%s", masquerade);
 		if (r[i].net6.addr.family == 0)
 			continue;
-		net_buf_printf(b, "\t\tip6 saddr ");
+		co_buf_printf(b, "\t\tip6 saddr ");
 		net_prefix_print(b, &r[i].net6);
-		net_buf_printf(b, "%s", masquerade);
+		co_buf_printf(b, "%s", masquerade);
 	}
-	net_buf_printf(b, "\t}\n");
+	co_buf_printf(b, "\t}\n");
 }
 
 /*
@@ -350,14 +350,14 @@ base_nat(struct net_buf *b, const struct net_range r[2])
  * that belong to the port.  A port that has no entry yet says nothing.
  */
 static void
-base_bridge(struct net_buf *b, const struct net_conf *c)
+base_bridge(struct co_buf *b, const struct net_conf *c)
 {
 
-	net_buf_printf(b, "table bridge %s {\n\tcounter spoofed {\n\t}\n"
+	co_buf_printf(b, "table bridge %s {\n\tcounter spoofed {\n\t}\n"
 	    "\tset pin4 {\n\t\ttype ifname . ether_addr . ipv4_addr\n\t}\n"
 	    "\tset pin6 {\n\t\ttype ifname . ether_addr . ipv6_addr\n\t}\n",
 	    c->instance);
-	net_buf_printf(b, "\tchain ports {\n\t\ttype filter hook prerouting "
+	co_buf_printf(b, "\tchain ports {\n\t\ttype filter hook prerouting "
 	    "priority -300; policy accept;\n"
 	    "\t\tiifname != \"%s*\" accept\n"
 	    "\t\tudp sport { 67, 547 } counter name \"spoofed\" drop\n"
@@ -368,7 +368,7 @@ base_bridge(struct net_buf *b, const struct net_conf *c)
 	    "\t\tiifname . ether saddr . arp saddr ip @pin4 "
 	    "iifname . arp saddr ether . arp saddr ip @pin4 accept\n"
 	    "\t\tcounter name \"spoofed\" drop\n\t}\n", c->prefix);
-	net_buf_printf(b, "\tchain between {\n\t\ttype filter hook forward "
+	co_buf_printf(b, "\tchain between {\n\t\ttype filter hook forward "
 	    "priority -200; policy accept;\n"
 	    "\t\tiifname \"%s*\" oifname \"%s*\" drop\n\t}\n}\n", c->prefix,
 	    c->prefix);
@@ -378,7 +378,7 @@ char *
 net_render_nft_base(const struct net_conf *c)
 {
 	struct net_range r[2];
-	struct net_buf b = { 0 };
+	struct co_buf b = { 0 };
 	static const char *const counters[] = {
 		"neighbours", "strangers", "uninvited", "intruders"
 	};
@@ -387,14 +387,14 @@ net_render_nft_base(const struct net_conf *c)
 	if (net_range_parse(c, NET_PAIR, &r[0], NULL) != 0 ||
 	    net_range_parse(c, NET_TAP, &r[1], NULL) != 0)
 		return (NULL);
-	net_buf_printf(&b, "table inet %s {\n", c->instance);
+	co_buf_printf(&b, "table inet %s {\n", c->instance);
 	for (i = 0; i < sizeof(counters) / sizeof(counters[0]); i++)
-		net_buf_printf(&b, "\tcounter %s {\n\t}\n", counters[i]);
+		co_buf_printf(&b, "\tcounter %s {\n\t}\n", counters[i]);
 	base_sets(&b, c, r);
 	base_maps(&b);
-	net_buf_add(&b, base_chains, sizeof(base_chains) - 1);
+	co_buf_add(&b, base_chains, sizeof(base_chains) - 1);
 	base_nat(&b, r);
-	net_buf_printf(&b, "}\n");
+	co_buf_printf(&b, "}\n");
 	base_bridge(&b, c);
-	return (net_buf_take(&b));
+	return (co_buf_take(&b));
 }

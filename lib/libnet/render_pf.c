@@ -42,7 +42,7 @@ pf_source(const struct net_plan *pl, uint8_t family)
 }
 
 static void
-pf_tables(struct net_buf *b, const struct net_plan *pl,
+pf_tables(struct co_buf *b, const struct net_plan *pl,
     const struct net_rules *r, bool passonly)
 {
 	const struct net_set *s;
@@ -58,85 +58,85 @@ pf_tables(struct net_buf *b, const struct net_plan *pl,
 		s = &pl->set[r->rule[i].set];
 		net_pf_table(pl, s, name, sizeof(name));
 		if (s->learnt) {
-			net_buf_printf(b, "table <%s> persist\n", name);
+			co_buf_printf(b, "table <%s> persist\n", name);
 			continue;
 		}
-		net_buf_printf(b, "table <%s> const {", name);
+		co_buf_printf(b, "table <%s> const {", name);
 		for (k = 0; k < s->nprefix; k++) {
-			net_buf_printf(b, "%s", k == 0 ? " " : ", ");
+			co_buf_printf(b, "%s", k == 0 ? " " : ", ");
 			net_prefix_print(b, &s->prefix[k]);
 		}
-		net_buf_printf(b, " }\n");
+		co_buf_printf(b, " }\n");
 	}
 }
 
 static void
-pf_special(struct net_buf *b)
+pf_special(struct co_buf *b)
 {
 	const struct net_prefix *p;
 	size_t i, n;
 
 	p = net_special_list(&n);
-	net_buf_printf(b, "table <special> const {");
+	co_buf_printf(b, "table <special> const {");
 	for (i = 0; i < n; i++) {
-		net_buf_printf(b, "%s", i == 0 ? " " : ", ");
+		co_buf_printf(b, "%s", i == 0 ? " " : ", ");
 		net_prefix_print(b, &p[i]);
 	}
-	net_buf_printf(b, " }\n");
+	co_buf_printf(b, " }\n");
 }
 
 static void
-pf_own(struct net_buf *b, const struct net_plan *pl)
+pf_own(struct co_buf *b, const struct net_plan *pl)
 {
 	char s[NET_ADDRSTR];
 	struct net_addr ll;
 
-	net_buf_printf(b, "table <own> const { %s",
+	co_buf_printf(b, "table <own> const { %s",
 	    net_addr_print(&pl->lease.addr, s));
 	if (pl->lease.addr6.family != 0) {
-		net_buf_printf(b, ", %s",
+		co_buf_printf(b, ", %s",
 		    net_addr_print(&pl->lease.addr6, s));
 		net_linklocal_of(pl->lease.mac, &ll);
-		net_buf_printf(b, ", %s", net_addr_print(&ll, s));
+		co_buf_printf(b, ", %s", net_addr_print(&ll, s));
 	}
-	net_buf_printf(b, " }\n");
+	co_buf_printf(b, " }\n");
 }
 
 static void
-pf_flow_proto(struct net_buf *b, const struct net_flow *f)
+pf_flow_proto(struct co_buf *b, const struct net_flow *f)
 {
 	char buf[8];
 
 	if (f->proto == 58)
-		net_buf_printf(b, " proto icmp6");
+		co_buf_printf(b, " proto icmp6");
 	else if (f->proto != 0)
-		net_buf_printf(b, " proto %s", net_proto_name(f->proto, buf));
+		co_buf_printf(b, " proto %s", net_proto_name(f->proto, buf));
 }
 
 static void
-pf_flow_ports(struct net_buf *b, const struct net_flow *f)
+pf_flow_ports(struct co_buf *b, const struct net_flow *f)
 {
 
 	if (f->lo == 0 && f->hi == UINT16_MAX)
 		return;
 	if (f->lo == f->hi)
-		net_buf_printf(b, " port = %u", f->lo);
+		co_buf_printf(b, " port = %u", f->lo);
 	else
-		net_buf_printf(b, " port %u:%u", f->lo, f->hi);
+		co_buf_printf(b, " port %u:%u", f->lo, f->hi);
 }
 
 static void
-pf_pipes(struct net_buf *b, const struct net_plan *pl)
+pf_pipes(struct co_buf *b, const struct net_plan *pl)
 {
 
 	if (pl->up == 0 && pl->down == 0)
 		return;
-	net_buf_printf(b, " dnpipe (%u, %u)", net_pf_pipe(&pl->lease, true),
+	co_buf_printf(b, " dnpipe (%u, %u)", net_pf_pipe(&pl->lease, true),
 	    net_pf_pipe(&pl->lease, false));
 }
 
 static void
-pf_rule_family(struct net_buf *b, const struct net_plan *pl,
+pf_rule_family(struct co_buf *b, const struct net_plan *pl,
     const struct net_rule *r, uint8_t family)
 {
 	const struct net_addr *src = pf_source(pl, family);
@@ -144,37 +144,37 @@ pf_rule_family(struct net_buf *b, const struct net_plan *pl,
 
 	if (src->family == 0)
 		return;
-	net_buf_printf(b, "%s quick %s", r->pass ? "pass" : "block drop",
+	co_buf_printf(b, "%s quick %s", r->pass ? "pass" : "block drop",
 	    family == 6 ? "inet6" : "inet");
 	pf_flow_proto(b, &r->flow);
-	net_buf_printf(b, " from %s to ", net_addr_print(src, s));
+	co_buf_printf(b, " from %s to ", net_addr_print(src, s));
 	switch (r->match) {
 	case NET_M_SET:
 	case NET_M_LEARNT:
 		net_pf_table(pl, &pl->set[r->set], name, sizeof(name));
-		net_buf_printf(b, "<%s>", name);
+		co_buf_printf(b, "<%s>", name);
 		break;
 	case NET_M_PREFIX:
 		net_prefix_print(b, &r->prefix);
 		break;
 	case NET_M_SPECIAL:
-		net_buf_printf(b, "<special>");
+		co_buf_printf(b, "<special>");
 		break;
 	default:
-		net_buf_printf(b, "any");
+		co_buf_printf(b, "any");
 		break;
 	}
 	pf_flow_ports(b, &r->flow);
 	if (r->pass) {
-		net_buf_printf(b, " keep state");
-		net_buf_printf(b, " tag coppice");
+		co_buf_printf(b, " keep state");
+		co_buf_printf(b, " tag coppice");
 		pf_pipes(b, pl);
 	}
-	net_buf_printf(b, "\n");
+	co_buf_printf(b, "\n");
 }
 
 static void
-pf_rule(struct net_buf *b, const struct net_plan *pl,
+pf_rule(struct co_buf *b, const struct net_plan *pl,
     const struct net_rule *r)
 {
 
@@ -186,7 +186,7 @@ pf_rule(struct net_buf *b, const struct net_plan *pl,
 
 /* The gateway's services, and neighbour discovery to find it. */
 static void
-pf_gateway(struct net_buf *b, const struct net_conf *c,
+pf_gateway(struct co_buf *b, const struct net_conf *c,
     const struct net_plan *pl)
 {
 	const struct net_lease *l = &pl->lease;
@@ -200,19 +200,19 @@ pf_gateway(struct net_buf *b, const struct net_conf *c,
 		net_addr_print(f == 4 ? &l->addr : &l->addr6, s);
 		net_addr_print(f == 4 ? &l->gateway : &l->gateway6, g);
 		for (i = 0; i < c->nservice; i++)
-			net_buf_printf(b, "pass in quick inet%s proto %s "
+			co_buf_printf(b, "pass in quick inet%s proto %s "
 			    "from %s to %s port = %u keep state\n",
 			    f == 6 ? "6" : "",
 			    net_proto_name(c->service[i].proto, p), s, g,
 			    c->service[i].port);
-		net_buf_printf(b, "pass in quick inet%s proto icmp%s from %s "
+		co_buf_printf(b, "pass in quick inet%s proto icmp%s from %s "
 		    "to %s icmp%s-type echoreq keep state\n",
 		    f == 6 ? "6" : "", f == 6 ? "6" : "", s, g,
 		    f == 6 ? "6" : "");
 	}
 	if (l->addr6.family == 0)
 		return;
-	net_buf_printf(b, "pass in quick inet6 proto icmp6 from <own> to any "
+	co_buf_printf(b, "pass in quick inet6 proto icmp6 from <own> to any "
 	    "icmp6-type neighbrsol no state\n"
 	    "pass in quick inet6 proto icmp6 from <own> to any "
 	    "icmp6-type neighbradv no state\n"
@@ -224,7 +224,7 @@ pf_gateway(struct net_buf *b, const struct net_conf *c,
 
 /* Other sandboxes, whatever the lists say. */
 static void
-pf_neighbours(struct net_buf *b, const struct net_conf *c,
+pf_neighbours(struct co_buf *b, const struct net_conf *c,
     const struct net_plan *pl)
 {
 	struct net_range r;
@@ -234,22 +234,22 @@ pf_neighbours(struct net_buf *b, const struct net_conf *c,
 	for (i = 0; i < 2; i++) {
 		if (net_range_parse(c, (enum net_kind)i, &r, NULL) != 0)
 			continue;
-		net_buf_printf(b, "block drop quick inet from %s to ",
+		co_buf_printf(b, "block drop quick inet from %s to ",
 		    net_addr_print(&pl->lease.addr, s));
 		net_prefix_print(b, &r.net);
-		net_buf_printf(b, "\n");
+		co_buf_printf(b, "\n");
 		if (pl->lease.addr6.family == 0 || r.net6.addr.family == 0)
 			continue;
-		net_buf_printf(b, "block drop quick inet6 from %s to ",
+		co_buf_printf(b, "block drop quick inet6 from %s to ",
 		    net_addr_print(&pl->lease.addr6, s));
 		net_prefix_print(b, &r.net6);
-		net_buf_printf(b, "\n");
+		co_buf_printf(b, "\n");
 	}
 }
 
 /* Deny first, then single addresses of the host, then the rest. */
 static void
-pf_lists(struct net_buf *b, const struct net_plan *pl)
+pf_lists(struct co_buf *b, const struct net_plan *pl)
 {
 	const struct net_rules *r = &pl->through;
 	char s[NET_ADDRSTR];
@@ -264,10 +264,10 @@ pf_lists(struct net_buf *b, const struct net_plan *pl)
 	for (k = 0; k < pl->host.n; k++)
 		if (pl->host.rule[k].pass)
 			pf_rule(b, pl, &pl->host.rule[k]);
-	net_buf_printf(b, "block drop quick inet from %s to (self)\n",
+	co_buf_printf(b, "block drop quick inet from %s to (self)\n",
 	    net_addr_print(&pl->lease.addr, s));
 	if (pl->lease.addr6.family != 0)
-		net_buf_printf(b, "block drop quick inet6 from %s to "
+		co_buf_printf(b, "block drop quick inet6 from %s to "
 		    "(self)\n", net_addr_print(&pl->lease.addr6, s));
 	for (; i < r->n; i++)
 		pf_rule(b, pl, &r->rule[i]);
@@ -275,14 +275,14 @@ pf_lists(struct net_buf *b, const struct net_plan *pl)
 
 /* What may reach the sandbox: the host and, if permitted, forwards. */
 static void
-pf_inward(struct net_buf *b, const struct net_plan *pl)
+pf_inward(struct co_buf *b, const struct net_plan *pl)
 {
 
 	if (pl->forwards)
-		net_buf_printf(b, "pass out quick from any to <own> keep "
+		co_buf_printf(b, "pass out quick from any to <own> keep "
 		    "state\n");
 	else
-		net_buf_printf(b, "pass out quick from (self) to <own> keep "
+		co_buf_printf(b, "pass out quick from (self) to <own> keep "
 		    "state\nblock drop quick from any to <own>\n");
 }
 
@@ -318,9 +318,9 @@ pf_once(char *text)
 char *
 net_render_pf_plan(const struct net_conf *c, const struct net_plan *pl)
 {
-	struct net_buf b = { 0 };
+	struct co_buf b = { 0 };
 
-	net_buf_printf(&b, "# %s/sandbox-%s: %s, %s\n", c->anchor, pl->tag,
+	co_buf_printf(&b, "# %s/sandbox-%s: %s, %s\n", c->anchor, pl->tag,
 	    pl->lease.id, net_mode_name(pl->mode));
 	pf_own(&b, pl);
 	if (pl->live) {
@@ -328,18 +328,18 @@ net_render_pf_plan(const struct net_conf *c, const struct net_plan *pl)
 		pf_tables(&b, pl, &pl->through, false);
 		pf_tables(&b, pl, &pl->host, true);
 	}
-	net_buf_printf(&b, "block drop in quick on %s from ! <own> to any\n",
+	co_buf_printf(&b, "block drop in quick on %s from ! <own> to any\n",
 	    pl->lease.ifname);
 	if (!pl->live) {
-		net_buf_printf(&b, "block drop quick from <own> to any\n"
+		co_buf_printf(&b, "block drop quick from <own> to any\n"
 		    "block drop quick from any to <own>\n");
-		return (net_buf_take(&b));
+		return (co_buf_take(&b));
 	}
 	pf_gateway(&b, c, pl);
 	pf_neighbours(&b, c, pl);
 	pf_lists(&b, pl);
 	pf_inward(&b, pl);
-	return (pf_once(net_buf_take(&b)));
+	return (pf_once(co_buf_take(&b)));
 }
 
 char *
@@ -364,25 +364,25 @@ net_render_pf(const struct net_conf *c, const struct net_lease *l,
 char *
 net_render_pf_base(const struct net_conf *c, const char *uplink)
 {
-	struct net_buf b = { 0 };
+	struct co_buf b = { 0 };
 	struct net_range r;
 	int i;
 
 	for (i = 0; i < 2; i++) {
 		if (net_range_parse(c, (enum net_kind)i, &r, NULL) != 0)
 			return (NULL);
-		net_buf_printf(&b, "nat on %s inet from ", uplink);
+		co_buf_printf(&b, "nat on %s inet from ", uplink);
 		net_prefix_print(&b, &r.net);
-		net_buf_printf(&b, " to any -> (%s)\n", uplink);
+		co_buf_printf(&b, " to any -> (%s)\n", uplink);
 		if (r.net6.addr.family == 0)
 			continue;
-		net_buf_printf(&b, "nat on %s inet6 from ", uplink);
+		co_buf_printf(&b, "nat on %s inet6 from ", uplink);
 		net_prefix_print(&b, &r.net6);
-		net_buf_printf(&b, " to any -> (%s)\n", uplink);
+		co_buf_printf(&b, " to any -> (%s)\n", uplink);
 	}
-	net_buf_printf(&b, "pass out quick on %s all keep state tagged "
+	co_buf_printf(&b, "pass out quick on %s all keep state tagged "
 	    "coppice\n", uplink);
-	return (net_buf_take(&b));
+	return (co_buf_take(&b));
 }
 
 /*
@@ -392,11 +392,11 @@ net_render_pf_base(const struct net_conf *c, const char *uplink)
 char *
 net_render_pf_last(const struct net_conf *c)
 {
-	struct net_buf b = { 0 };
+	struct co_buf b = { 0 };
 	int i;
 
 	for (i = 0; i < 2; i++)
-		net_buf_printf(&b, "block drop in quick on %s all\n",
+		co_buf_printf(&b, "block drop in quick on %s all\n",
 		    c->subnet[i].bridge);
-	return (net_buf_take(&b));
+	return (co_buf_take(&b));
 }

@@ -46,13 +46,13 @@ conf_has(const char *text, const char *key, const char *value)
 
 /* Every word of ${list} as "key: word". */
 static void
-conf_words(struct net_buf *b, const char *key, const char *list)
+conf_words(struct co_buf *b, const char *key, const char *list)
 {
 	size_t n;
 
 	while (*(list += strspn(list, " \t,")) != '\0') {
 		n = strcspn(list, " \t,");
-		net_buf_printf(b, "\t%s: %.*s\n", key, (int)n, list);
+		co_buf_printf(b, "\t%s: %.*s\n", key, (int)n, list);
 		list += n;
 	}
 }
@@ -60,7 +60,7 @@ conf_words(struct net_buf *b, const char *key, const char *list)
 char *
 net_render_unbound(const struct net_conf *c, const char *main)
 {
-	struct net_buf b = { 0 };
+	struct co_buf b = { 0 };
 	struct net_range r[2];
 	char s[NET_ADDRSTR];
 	int i;
@@ -68,38 +68,38 @@ net_render_unbound(const struct net_conf *c, const char *main)
 	for (i = 0; i < 2; i++)
 		if (net_range_parse(c, (enum net_kind)i, &r[i], NULL) != 0)
 			return (NULL);
-	net_buf_printf(&b, BEGIN "\nserver:\n");
+	co_buf_printf(&b, BEGIN "\nserver:\n");
 	/* To name one interface is to lose the default ones. */
 	if (main == NULL || !conf_has(main, "interface", NULL))
-		net_buf_printf(&b, "\tinterface: 127.0.0.1\n"
+		co_buf_printf(&b, "\tinterface: 127.0.0.1\n"
 		    "\tinterface: ::1\n");
 	net_addr_print(&r[NET_PAIR].gateway, s);
-	net_buf_printf(&b, "\tinterface: %s@%u\n", s, c->unbound_port);
+	co_buf_printf(&b, "\tinterface: %s@%u\n", s, c->unbound_port);
 	/* The host must resolve also while the bridge is not there yet. */
-	net_buf_printf(&b, "\tip-transparent: yes\n");
-	net_buf_printf(&b, "\taccess-control: %s/32 allow\n", s);
+	co_buf_printf(&b, "\tip-transparent: yes\n");
+	co_buf_printf(&b, "\taccess-control: %s/32 allow\n", s);
 	for (i = 0; i < 2; i++) {
-		net_buf_printf(&b, "\taccess-control: ");
+		co_buf_printf(&b, "\taccess-control: ");
 		net_prefix_print(&b, &r[i].net);
-		net_buf_printf(&b, " refuse\n");
+		co_buf_printf(&b, " refuse\n");
 	}
 	if (c->forwarders != NULL && c->forwarders[0] != '\0') {
-		net_buf_printf(&b, "forward-zone:\n\tname: \".\"\n");
+		co_buf_printf(&b, "forward-zone:\n\tname: \".\"\n");
 		conf_words(&b, "forward-addr", c->forwarders);
 	}
-	net_buf_printf(&b, END "\n");
-	return (net_buf_take(&b));
+	co_buf_printf(&b, END "\n");
+	return (co_buf_take(&b));
 }
 
 static void
-conf_append(struct net_buf *b, int dir, const char *name)
+conf_append(struct co_buf *b, int dir, const char *name)
 {
 	char *text;
 	size_t len;
 
 	if (co_file_read(dir, name, 1 << 20, &text, &len, NULL) != 0)
 		return;
-	net_buf_printf(b, "%s\n", text);
+	co_buf_printf(b, "%s\n", text);
 	free(text);
 }
 
@@ -107,7 +107,7 @@ conf_append(struct net_buf *b, int dir, const char *name)
 static char *
 conf_others(const struct net_conf *c)
 {
-	struct net_buf b = { 0 };
+	struct co_buf b = { 0 };
 	struct dirent *de;
 	char *slash, base[512];
 	size_t n;
@@ -129,7 +129,7 @@ conf_others(const struct net_conf *c)
 		}
 		closedir(d);
 	}
-	return (net_buf_take(&b));
+	return (co_buf_take(&b));
 }
 
 static int

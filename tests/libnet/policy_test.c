@@ -257,7 +257,7 @@ random_entry(char *buf, size_t size)
 	static const char *const tail[] = {
 		"", "/tcp", "/udp", ":80/tcp", ":80-90/tcp", ":53", "/icmp",
 	};
-	struct net_buf b = { 0 };
+	struct co_buf b = { 0 };
 	struct net_prefix p;
 	unsigned bit;
 	char *s;
@@ -270,7 +270,7 @@ random_entry(char *buf, size_t size)
 	for (bit = p.plen; bit < net_addr_bits(&p.addr); bit++)
 		p.addr.b[bit / 8] &= (uint8_t)~(0x80 >> (bit % 8));
 	net_prefix_print(&b, &p);
-	s = net_buf_take(&b);
+	s = co_buf_take(&b);
 	snprintf(buf, size, p.addr.family == 6 ? "[%s]%s" : "%s%s", s,
 	    tail[random() % 7]);
 	free(s);

@@ -5,13 +5,7 @@
  * grammar.  On a system with pfctl(8), that reads it as well.
  */
 
-#include <atf-c.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
+#include "golden.h"
 #include "net_internal.h"
 #include "pfparse.h"
 
@@ -19,20 +13,6 @@ static const char *const names[] = {
 	"open", "open_lists", "allowlist", "allowlist_sets", "airgap",
 	"disabled", "limited", "noip6",
 };
-
-static char *
-slurp(const char *name, const char *ext)
-{
-	char path[512], *data;
-	struct co_error e;
-	size_t len;
-
-	snprintf(path, sizeof(path), "%s/golden/%s.%s", TEST_SRCDIR, name,
-	    ext);
-	ATF_REQUIRE_EQ_MSG(0, co_file_read(AT_FDCWD, path, 1 << 20, &data,
-	    &len, &e), "%s: %s", path, e.message);
-	return (data);
-}
 
 static void
 lease_of(struct net_lease *l, bool six)
@@ -54,28 +34,22 @@ lease_of(struct net_lease *l, bool six)
 	l->plen6 = 64;
 }
 
-/* Set COPPICE_GOLDEN to a folder to have what was rendered written there. */
 static void
 golden(const char *name, const char *ext, char *got)
 {
-	const char *dir = getenv("COPPICE_GOLDEN");
-	char file[64], *want;
-	struct co_error e;
-	int fd;
+	char file[64];
 
-	ATF_REQUIRE(got != NULL);
-	if (dir != NULL) {
-		snprintf(file, sizeof(file), "%s.%s", name, ext);
-		ATF_REQUIRE((fd = open(dir, O_RDONLY | O_DIRECTORY)) >= 0);
-		ATF_REQUIRE_EQ(0, co_file_replace(fd, file, got, strlen(got),
-		    0644, &e));
-		close(fd);
-	}
-	want = slurp(name, ext);
-	ATF_CHECK_MSG(strcmp(want, got) == 0, "%s.%s differs:\n%s", name, ext,
-	    got);
-	free(want);
-	free(got);
+	snprintf(file, sizeof(file), "%s.%s", name, ext);
+	golden_check(file, got);
+}
+
+static char *
+slurp(const char *name, const char *ext)
+{
+	char file[64];
+
+	snprintf(file, sizeof(file), "%s.%s", name, ext);
+	return (golden_read(file));
 }
 
 static void
