@@ -6,7 +6,9 @@
  * are hints; whoever relies on one checks it against a descriptor.
  *
  * The names of a file change under its stripe, those of a directory under
- * all; so whoever holds the stripe of a node may walk up from it.
+ * all; so whoever holds the stripe of a node may walk up from it.  The way
+ * up ends, even when directories are moved into each other while others
+ * find them where they were: such a hint is not taken.
  */
 
 #include <errno.h>
@@ -152,6 +154,30 @@ alias_push(struct share_node *n, struct alias *a)
 	return (rest);
 }
 
+/*
+ * The node on the way up from ${dir} that was last seen in ${n}; NULL: ${n}
+ * is not above it.  The names of a directory are locked.
+ */
+static struct share_node *
+below(struct share *s, const struct share_node *n, struct share_node *dir)
+{
+	struct share_node *at;
+
+	for (at = dir; at != s->root && at->names != NULL;
+	    at = at->names->dir)
+		if (at->names->dir == n)
+			return (at);
+	return (NULL);
+}
+
+static bool
+leads_up(struct share *s, const struct share_node *n,
+    struct share_node *dir)
+{
+
+	return (n->type == S_IFDIR && (n == dir || below(s, n, dir) != NULL));
+}
+
 /* The node was found as ${name} in ${dir}.  Without memory, it was not. */
 void
 share_name_seen(struct share *s, struct share_node *n,
@@ -168,7 +194,7 @@ share_name_seen(struct share *s, struct share_node *n,
 		return;
 	names_wrlock(s, n);
 	old = alias_take(n, dir, name);
-	rest = alias_push(n, a);
+	rest = leads_up(s, n, dir) ? a : alias_push(n, a);
 	names_unlock(s, n);
 	share_alias_free(s, old);
 	share_alias_free(s, rest);
@@ -191,17 +217,24 @@ share_name_moved(struct share *s, struct share_node *n,
     struct share_node *dir, const char *name, struct share_node *todir,
     const char *to)
 {
-	struct alias *a, *old, *rest;
+	struct alias *a, *old, *rest, *stale;
+	struct share_node *at;
 
-	rest = NULL;
+	rest = stale = NULL;
 	a = share_alias_new(todir, to);
 	names_wrlock(s, n);
 	old = alias_take(n, dir, name);
+	/* This is newer than what says that it leads to itself. */
+	if (n->type == S_IFDIR && (at = below(s, n, todir)) != NULL) {
+		stale = at->names;
+		at->names = NULL;
+	}
 	if (a != NULL)
 		rest = alias_push(n, a);
 	names_unlock(s, n);
 	share_alias_free(s, old);
 	share_alias_free(s, rest);
+	share_alias_free(s, stale);
 }
 
 int

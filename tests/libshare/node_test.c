@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "fixture.h"
+#include "share_internal.h"
 
 #define	ROOT_ONLY	atf_tc_set_md_var(tc, "require.user", "root")
 
@@ -459,6 +460,49 @@ ATF_TC_BODY(threads, tc)
 	fixture_close(&f);
 }
 
+static void
+only_root(struct fixture *f)
+{
+	struct share_stats st;
+
+	share_stats(f->s, &st);
+	ATF_CHECK_EQ_MSG(1, st.nodes, "%d nodes", (int)st.nodes);
+}
+
+ATF_TC_WITHOUT_HEAD(into_each_other);
+ATF_TC_BODY(into_each_other, tc)
+{
+	struct share_node *a, *b;
+	struct fixture f;
+	char path[64];
+
+	fixture_open(&f, NULL, NULL);
+	ATF_REQUIRE(mkdirat(f.in, "a", 0755) == 0);
+	ATF_REQUIRE(mkdirat(f.in, "a/b", 0755) == 0);
+	a = find(&f, f.root, "a");
+	b = find(&f, a, "b");
+
+	/* Who found b in a says so when it is the other way round. */
+	REQUIRE_ERR(0, share_rename(f.s, &as_root, a, "b", f.root, "b", 0));
+	REQUIRE_ERR(0, share_rename(f.s, &as_root, f.root, "a", b, "a", 0));
+	share_name_seen(f.s, b, a, "b");
+	REQUIRE_ERR(0, share_path(f.s, a, path, sizeof(path)));
+	ATF_CHECK_STREQ("b/a", path);
+
+	/* The host turns them round, and we hear of one half only. */
+	ATF_REQUIRE(renameat(f.in, "b/a", f.in, "a") == 0);
+	REQUIRE_ERR(0, share_rename(f.s, &as_root, f.root, "b", a, "b", 0));
+	REQUIRE_ERR(ENOENT, share_path(f.s, b, path, sizeof(path)));
+	share_put(f.s, find(&f, f.root, "a"));
+	REQUIRE_ERR(0, share_path(f.s, b, path, sizeof(path)));
+	ATF_CHECK_STREQ("a/b", path);
+
+	share_put(f.s, a);
+	share_put(f.s, b);
+	only_root(&f);
+	fixture_close(&f);
+}
+
 ATF_TP_ADD_TCS(tp)
 {
 	ATF_TP_ADD_TC(tp, numbers);
@@ -472,5 +516,6 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, too_many);
 	ATF_TP_ADD_TC(tp, files);
 	ATF_TP_ADD_TC(tp, threads);
+	ATF_TP_ADD_TC(tp, into_each_other);
 	return (atf_no_error());
 }
