@@ -292,25 +292,29 @@ static int
 load_object(struct undo *u, int ofd, const struct rec *r, uint64_t max,
     char **buf, size_t *len)
 {
-	char name[OBJ_NAMESIZE];
+	char name[OBJ_PATHSIZE];
 	int error, fd;
 
+	if (r->type == REC_GONE && !obj_of(name, r))
+		return (EIO);
 	if ((r->flags & REC_HEAP) != 0)
 		return (load_heap(ofd, r, max, buf, len));
 	if ((r->flags & REC_INLINE) != 0 || S_ISLNK(r->m.mode & S_IFMT) ||
 	    r->obj == 0 || r->m.size == 0) {
-		if (r->type == REC_GONE) {
-			obj_name(name, r->obj);
-			if (S_ISLNK(r->m.mode))
-				return (load_link(ofd, name, max, buf, len));
-		}
+		if (r->type == REC_GONE && S_ISLNK(r->m.mode))
+			return (load_link(ofd, name, max, buf, len));
 		return (load_bytes(r->extra, r->extralen, max, buf, len));
 	}
 	*buf = NULL;
 	*len = 0;
 	if (!S_ISREG(r->m.mode) || r->m.size > max)
 		return (0);
-	error = content_open(ofd, u->trashfd, r->obj, r->m.size, &fd);
+	if ((r->flags & REC_INDIR) != 0) {
+		fd = sys_openat(ofd, name, O_RDONLY | O_NOFOLLOW, 0);
+		error = fd == -1 ? errno : 0;
+	} else
+		error = content_open(ofd, u->trashfd, r->obj, r->m.size,
+		    &fd);
 	if (error != 0)
 		return (error);
 	error = load_fd(fd, max, buf, len);

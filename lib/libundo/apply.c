@@ -244,19 +244,43 @@ apply_drop(struct apply *a, const struct rec *r)
 	return (inotab_add(&a->dropped, r->m.dev, r->m.ino, INO_FRESH));
 }
 
-/* What the records before this run, undone already, have to say. */
+/* Put record ${i} in front of the others in its folder. */
 static int
-look_ahead(struct apply *a, const uint32_t *offs, uint32_t undone)
+chain(struct apply *a, const struct rec *r, uint32_t i)
+{
+
+	if (a->chain == NULL && (a->chain = calloc((size_t)a->j->count,
+	    sizeof(*a->chain))) == NULL)
+		return (ENOMEM);
+	a->chain[i] = inotab_get(&a->first, 0, r->obj);
+	inotab_del(&a->first, 0, r->obj);
+	return (inotab_add(&a->first, 0, r->obj, i));
+}
+
+/*
+ * What the records before this run, undone already, have to say; and which
+ * of the others belong together.
+ */
+static int
+look_ahead(struct apply *a, uint32_t undone)
 {
 	struct rec r;
 	uint32_t i;
 	int error;
 
 	for (i = a->j->count; i > 1; i--) {
-		if ((error = journal_read(a->j, offs[i - 1], &r)) != 0)
+		if ((error = journal_read(a->j, a->offs[i - 1], &r)) != 0)
 			return (error);
 		if (r.type == REC_COPY)
 			a->copies = true;
+		if ((r.flags & REC_KEPT) != 0)
+			a->nameless = true;
+		if (r.type == REC_NEW && (r.flags & REC_FRESH) == 0)
+			a->links = true;
+		if (!r.is_void && i - 1 < undone && r.type == REC_GONE &&
+		    (r.flags & REC_INDIR) != 0 &&
+		    (error = chain(a, &r, i - 1)) != 0)
+			return (error);
 		if (r.is_void || i - 1 < undone)
 			continue;
 		if (r.type == REC_DROP && (error = apply_drop(a, &r)) != 0)
@@ -383,6 +407,15 @@ tell(struct apply *a, uint32_t done, uint32_t total)
 	a->progress(a->arg, &p);
 }
 
+/* Did it come back with the folder that it was in? */
+static bool
+came_along(const struct apply *a, const struct rec *r)
+{
+
+	return (r->type == REC_GONE && (r->flags & REC_INDIR) != 0 &&
+	    !r->is_void && inotab_get(&a->whole, 0, r->obj) != 0);
+}
+
 int
 apply_run(struct apply *a)
 {
@@ -396,10 +429,18 @@ apply_run(struct apply *a)
 	if ((error = journal_index(a->j, &offs)) != 0)
 		return (error);
 	n = journal_undone(a->j);
-	error = look_ahead(a, offs, n);
+	a->offs = offs;
+	error = look_ahead(a, n);
 	for (i = n; error == 0 && i > 1; i--) {
-		if ((error = journal_read(a->j, offs[i - 1], &r)) != 0 ||
-		    (error = before_one(a, &r, i)) != 0)
+		if ((error = journal_read(a->j, offs[i - 1], &r)) != 0)
+			break;
+		/* Found done by whoever looks again, so need not be noted. */
+		if (came_along(a, &r)) {
+			a->paths++;
+			tell(a, a->j->count - i + 1, a->j->count - 1);
+			continue;
+		}
+		if ((error = before_one(a, &r, i)) != 0)
 			break;
 		r.off = offs[i - 1];
 		if (!r.is_void && (error = apply_one(a, &r)) == 0 &&
@@ -415,6 +456,11 @@ apply_run(struct apply *a)
 	apply_forget(a);
 	inotab_free(&a->dropped);
 	inotab_free(&a->names);
+	inotab_free(&a->first);
+	inotab_free(&a->whole);
+	free(a->chain);
+	a->chain = NULL;
+	a->offs = NULL;
 	if (a->hasheap)
 		heap_close(&a->heap);
 	a->hasheap = false;

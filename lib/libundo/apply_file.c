@@ -12,18 +12,44 @@
 
 #include "undo_internal.h"
 
+/* Look for the file in the folder ${n}; ${obj} becomes its path. */
+static int
+kept_in(const struct rec *r, int ofd, char obj[OBJ_PATHSIZE], uint32_t n,
+    struct stat *st)
+{
+	struct dirent *de;
+	DIR *d;
+	int error;
+
+	if ((d = sys_opendirat(ofd, obj)) == NULL)
+		return (errno);
+	while ((de = sys_readdir(d)) != NULL)
+		if (obj_path(obj, n, de->d_name) &&
+		    sys_fstatat(ofd, obj, st) == 0 &&
+		    (uint64_t)st->st_ino == r->m.ino)
+			break;
+	error = de != NULL ? 0 : errno != 0 ? errno : ENOENT;
+	sys_closedir(d);
+	return (error);
+}
+
 /*
- * Open the object ${obj} in ${ofd}, which becomes ${o}'s if it is of a kind
+ * Open the object ${n} in ${ofd}, which becomes ${o}'s if it is of a kind
  * that is not opened, or may not be.  ESTALE: it is another file.
  */
 static int
 kept_object(struct apply *a, const struct rec *r, int flags, int ofd,
-    const char *obj, struct os_object *o)
+    char obj[OBJ_PATHSIZE], uint32_t n, struct os_object *o)
 {
 	struct stat st;
+	int error;
 
+	obj_name(obj, n);
 	if (sys_fstatat(ofd, obj, &st) == -1)
 		return (errno);
+	if (S_ISDIR(st.st_mode) && !S_ISDIR(r->m.mode) &&
+	    (error = kept_in(r, ofd, obj, n, &st)) != 0)
+		return (error);
 	if ((uint64_t)st.st_ino != r->m.ino ||
 	    norm_dev(a->u, st.st_dev) != r->m.dev ||
 	    (st.st_mode & S_IFMT) != (r->m.mode & S_IFMT))
@@ -47,7 +73,7 @@ kept_object(struct apply *a, const struct rec *r, int flags, int ofd,
  */
 static int
 open_kept(struct apply *a, const struct rec *r, int flags,
-    char obj[OBJ_NAMESIZE], struct os_object *o)
+    char obj[OBJ_PATHSIZE], struct os_object *o)
 {
 	uint64_t place;
 	uint32_t i, n;
@@ -65,8 +91,7 @@ open_kept(struct apply *a, const struct rec *r, int flags,
 		if ((ofd = place_ofd(a->u, place)) == -1)
 			error = errno;
 		else {
-			obj_name(obj, n);
-			error = kept_object(a, r, flags, ofd, obj, o);
+			error = kept_object(a, r, flags, ofd, obj, n, o);
 			if (o->dir != ofd)
 				sys_close(ofd);
 		}
@@ -241,7 +266,7 @@ int
 apply_content(struct apply *a, const struct rec *r)
 {
 	struct os_object o = { -1, -1, NULL, S_IFREG };
-	char obj[OBJ_NAMESIZE];
+	char obj[OBJ_PATHSIZE];
 	bool again;
 	int error;
 
@@ -276,7 +301,7 @@ apply_content(struct apply *a, const struct rec *r)
  * What is kept is in a folder of ${o}'s own, by the name ${obj}.
  */
 static int
-open_object(struct apply *a, const struct rec *r, char obj[OBJ_NAMESIZE],
+open_object(struct apply *a, const struct rec *r, char obj[OBJ_PATHSIZE],
     struct os_object *o)
 {
 	struct stat st;
@@ -309,7 +334,7 @@ int
 apply_meta(struct apply *a, const struct rec *r)
 {
 	struct os_object o;
-	char obj[OBJ_NAMESIZE];
+	char obj[OBJ_PATHSIZE];
 	int error;
 
 	error = open_object(a, r, obj, &o);

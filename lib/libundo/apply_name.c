@@ -349,12 +349,13 @@ bring_back(struct apply *a, const struct rec *r, const char *obj,
 int
 apply_gone(struct apply *a, const struct rec *r)
 {
-	char obj[OBJ_NAMESIZE];
+	char obj[OBJ_PATHSIZE];
 	const char *name;
 	struct stat st;
 	int error;
 
-	obj_name(obj, r->obj);
+	if (!obj_of(obj, r))
+		return (EIO);
 	if (sys_fstatat(a->ofd, obj, &st) == -1) {
 		if (errno != ENOENT)
 			return (errno);
@@ -517,6 +518,99 @@ dir_meta(struct apply *a, const struct rec *r, const char *name,
 	return (error);
 }
 
+/*
+ * Say that a file comes back with the directory of ${r}, whose path need not
+ * be the one that it had when the file went.
+ */
+static int
+record_along(struct apply *a, const struct rec *r, const struct rec *g)
+{
+	const char *name;
+	struct rec n;
+	size_t len;
+	char *path;
+	int error;
+
+	if (!apply_keeps(a))
+		return (0);
+	name = path_name(g->path);
+	len = r->pathlen + 1 + strlen(name);
+	if ((path = malloc(len + 1)) == NULL)
+		return (ENOMEM);
+	(void)snprintf(path, len + 1, "%s/%s", r->path, name);
+	rec_init(&n, REC_NEW, path, len);
+	n.m = g->m;
+	if (g->m.nlink == 1 && !a->links)
+		n.flags = REC_FRESH;
+	error = apply_record(a, &n);
+	free(path);
+	return (error);
+}
+
+/* Say of what is in the folder of ${r} that it comes back, or did. */
+static int
+whole_files(struct apply *a, const struct rec *r, bool back)
+{
+	struct rec g;
+	uint32_t i;
+	int error;
+
+	for (i = inotab_get(&a->first, 0, r->obj); i != 0;
+	    i = a->chain[i]) {
+		if ((error = journal_read(a->j, a->offs[i], &g)) != 0)
+			return (error);
+		if (!back) {
+			if ((error = record_along(a, r, &g)) != 0)
+				return (error);
+			continue;
+		}
+		if (apply_keeps(a) && g.m.nlink == 1 && !a->links)
+			(void)inotab_add(&a->k->tab, g.m.dev, g.m.ino,
+			    INO_FRESH);
+		kept_gone(a, &g);
+	}
+	return (0);
+}
+
+/*
+ * The folder of what went from a directory becomes that directory.  ENOENT:
+ * it has none, or can't.
+ */
+static int
+whole_dir(struct apply *a, const struct rec *r, const char *name)
+{
+	char obj[OBJ_NAMESIZE];
+	struct stat st;
+	struct rec n;
+	int error;
+
+	/* With power durability, all since a sync may be done again. */
+	if (r->obj == 0 || a->nameless || !a->u->spares ||
+	    a->u->o.durability == UNDO_POWER)
+		return (ENOENT);
+	obj_name(obj, r->obj);
+	if (sys_fstatat(a->ofd, obj, &st) == -1)
+		return (errno);
+	if (!S_ISDIR(st.st_mode))
+		return (ENOENT);
+	rec_init(&n, REC_MKDIR, r->path, r->pathlen);
+	n.flags = REC_FRESH;
+	meta_set(a->u, &n.m, &st);
+	if ((error = apply_touch(a)) != 0 ||
+	    (error = apply_record(a, &n)) != 0 ||
+	    (error = whole_files(a, r, false)) != 0)
+		return (error);
+	error = os_rename_new(a->ofd, obj, a->dir, name);
+	if (error != 0)
+		return (error == EXDEV || error == EOPNOTSUPP ? ENOENT :
+		    error);
+	apply_fresh(a, &n, &st);
+	(void)inotab_add(&a->whole, 0, r->obj, INO_META);
+	if ((error = whole_files(a, r, true)) != 0)
+		return (error);
+	return (dir_meta(a, r, name, &st));
+}
+
 int
 apply_rmdir(struct apply *a, const struct rec *r)
 {
@@ -536,6 +630,8 @@ apply_rmdir(struct apply *a, const struct rec *r)
 	    &name)) != 0))
 		return (error);
 	if (error != 0 && error != ENOENT)
+		return (error);
+	if ((error = whole_dir(a, r, name)) != ENOENT)
 		return (error);
 	rec_init(&n, REC_MKDIR, r->path, r->pathlen);
 	n.flags = REC_FRESH;

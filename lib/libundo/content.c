@@ -34,6 +34,32 @@ obj_name(char name[OBJ_NAMESIZE], uint32_t obj)
 	(void)snprintf(name, OBJ_NAMESIZE, "%028x", obj);
 }
 
+/*
+ * Where in the store a file is that was kept by its name in a folder; false
+ * when the name is too long for that.
+ */
+bool
+obj_path(char path[OBJ_PATHSIZE], uint32_t obj, const char *name)
+{
+	char dir[OBJ_NAMESIZE];
+	int n;
+
+	obj_name(dir, obj);
+	n = snprintf(path, OBJ_PATHSIZE, "%s/%s", dir, name);
+	return (n > 0 && n < OBJ_PATHSIZE);
+}
+
+/* Where the object of ${r} is; false when it can be nowhere. */
+bool
+obj_of(char path[OBJ_PATHSIZE], const struct rec *r)
+{
+
+	if ((r->flags & REC_INDIR) != 0)
+		return (obj_path(path, r->obj, path_name(r->path)));
+	obj_name(path, r->obj);
+	return (true);
+}
+
 /* What a copy of the file takes: holes do not count. */
 uint64_t
 content_size(const struct stat *st)

@@ -32,11 +32,13 @@ enum fate { FATE_FRESH, FATE_LOST, FATE_MOVE, FATE_COPY };
 int keep_decide(struct undo *, struct undo_op *, const struct loc *,
     enum fate *, uint32_t *);
 int keep_copy(struct undo *, struct undo_op *, struct loc *, uint32_t);
-int keep_move(struct undo *, struct undo_op *, struct loc *, uint32_t);
+int keep_move(struct undo *, struct undo_op *, struct loc *, uint32_t,
+    uint32_t);
 int keep_gone(struct undo *, struct slot *, const struct loc *,
-    uint32_t);							/* locked */
+    uint32_t, uint32_t);					/* locked */
 int keep_now(struct undo *, const struct stat *, uint32_t);	/* locked */
 bool keep_not(struct undo *, const struct stat *, int);		/* locked */
+void keep_mixed(struct undo *, const struct loc *);		/* locked */
 int keep_rmdir(struct undo *, struct undo_op *, struct loc *);
 int keep_unlink(struct undo *, struct undo_op *, struct loc *, bool *);
 

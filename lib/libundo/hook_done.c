@@ -71,6 +71,7 @@ done_well(struct undo *u, struct slot *s, const struct stat *st)
 	}
 	if (s->dropino != 0) {
 		inotab_del(&u->wal->tab, s->dropdev, s->dropino);
+		inotab_del(&u->wal->dirs, s->dropdev, s->dropino);
 		forget_dir(u, s->dropdev, s->dropino);
 	}
 	if (s->unmade && u->wal->a.paths > 0)

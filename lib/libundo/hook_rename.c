@@ -115,7 +115,7 @@ displace_link(struct undo *u, struct undo_op *op, struct loc *l,
 		return (errno);
 	(void)pthread_mutex_lock(&u->lock);
 	s = slot_of(u, op);
-	error = keep_gone(u, s, l, obj);
+	error = keep_gone(u, s, l, obj, 0);
 	lost = u->wal->a.lost;
 	if (error == 0 && !lost) {
 		s->obj = obj;
@@ -162,7 +162,7 @@ displace(struct undo *u, struct undo_op *op, struct pair *p)
 	if (fate == FATE_MOVE) {
 		error = displace_link(u, op, &p->to, obj);
 		if (error == EPERM || error == EMLINK || error == ENOTSUP) {
-			error = keep_move(u, op, &p->to, obj);
+			error = keep_move(u, op, &p->to, obj, 0);
 			if (error == 0)
 				displaced_moved(u, op, &p->to, obj);
 			if (error == EFBIG)

@@ -120,11 +120,15 @@ hook_rec(struct rec *r, enum rec_type type, const struct loc *l)
 	r->pathlen = l->pathlen;
 }
 
-/* With the lock held: the parent of ${l} will have another mtime. */
+/*
+ * With the lock held: the parent of ${l} will have another mtime, and a name
+ * in it that it may have had before.
+ */
 int
 hook_touch(struct undo *u, const struct loc *l)
 {
 
+	keep_mixed(u, l);
 	return (wal_touch(u, u->wal, &l->dst, l->path,
 	    path_parent(l->path, l->pathlen)));
 }

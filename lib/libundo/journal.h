@@ -22,7 +22,8 @@ enum rec_type {
 	REC_MKDIR,	/* path was made, a directory [rmdir] */
 	REC_GONE,	/* path went to object obj [bring it back] */
 	REC_COPY,	/* path went, its copy is in obj [make it again] */
-	REC_RMDIR,	/* the directory path went [mkdir] */
+	REC_RMDIR,	/* the directory path went; obj has what went from it
+			   before [mkdir, or bring that back] */
 	REC_RENAME,	/* path became path2 [rename back] */
 	REC_CONTENT,	/* bytes of path may change [copy obj back] */
 	REC_META,	/* attributes of path may change [set them] */
@@ -40,6 +41,8 @@ enum rec_type {
 #define	REC_XATTRS	0x10	/* the attributes were captured */
 #define	REC_CLONE	0x20	/* CONTENT, COPY: shares blocks */
 #define	REC_HEAP	0x40	/* CONTENT: in the heap, at offset rdev */
+#define	REC_INDIR	0x80	/* GONE: obj is a folder, and it has the file
+				   by the last component of path */
 
 /* Attributes of a file as they were. */
 struct meta {

@@ -391,10 +391,13 @@ sweep(int dir, const char *name, unsigned int *budget)
 	return (all && sys_unlinkat(dir, name, AT_REMOVEDIR) == 0);
 }
 
-/* Delete objects, and count kept links out as they go. */
+/*
+ * Delete objects, or what a folder among them has, and count kept links out
+ * as they go.
+ */
 static bool
 sweep_objects(struct undo *u, int dir, const char *name, uint64_t place,
-    unsigned int *budget)
+    uint32_t folder, unsigned int *budget)
 {
 	struct dirent *de;
 	struct stat st;
@@ -407,8 +410,12 @@ sweep_objects(struct undo *u, int dir, const char *name, uint64_t place,
 	all = true;
 	while (all && (de = sys_readdir(d)) != NULL) {
 		is = sys_fstatat(dirfd(d), de->d_name, &st) == 0;
-		obj = (uint32_t)strtoul(de->d_name, NULL, 16);
-		all = sweep(dirfd(d), de->d_name, budget);
+		obj = folder != 0 ? folder :
+		    (uint32_t)strtoul(de->d_name, NULL, 16);
+		if (is && S_ISDIR(st.st_mode) && folder == 0)
+			all = sweep_objects(u, dirfd(d), de->d_name, place,
+			    obj, budget);
+		all = all && sweep(dirfd(d), de->d_name, budget);
 		if (!all || !is)
 			continue;
 		(void)pthread_mutex_lock(&u->lock);
@@ -430,12 +437,12 @@ sweep_item(struct undo *u, const char *name, unsigned int *budget)
 	place = strtoull(name + 1, NULL, 10);
 	all = true;
 	if (name[0] == 'o')
-		all = sweep_objects(u, u->trashfd, name, place, budget);
+		all = sweep_objects(u, u->trashfd, name, place, 0, budget);
 	else if (name[0] == 's') {
 		dir = sys_openat(u->trashfd, name, O_RDONLY | O_DIRECTORY |
 		    O_NOFOLLOW, 0);
 		if (dir != -1) {
-			all = sweep_objects(u, dir, "o", place, budget);
+			all = sweep_objects(u, dir, "o", place, 0, budget);
 			sys_close(dir);
 		}
 	}

@@ -26,6 +26,7 @@
 #include "undo.h"
 
 #define	OBJ_NAMESIZE	32
+#define	OBJ_PATHSIZE	(OBJ_NAMESIZE + 256)
 
 /*
  * Tables of inodes (inotab.c).  The first one is a set with flags, for the
@@ -107,6 +108,7 @@ struct wal {
 	int		 ofd;
 	struct journal	 j;
 	struct inotab	 tab;
+	struct inotab	 dirs;		/* what becomes of their files */
 	uint32_t	 nextobj;
 	bool		 tried;		/* a mutation, whatever came of it */
 	int		 heapfd;	/* -1: not made yet */
@@ -342,6 +344,8 @@ bool meta_next(const uint8_t *, size_t, size_t *, const char **,
  * content.c: bytes.
  */
 void obj_name(char[OBJ_NAMESIZE], uint32_t);
+bool obj_path(char[OBJ_PATHSIZE], uint32_t, const char *);
+bool obj_of(char[OBJ_PATHSIZE], const struct rec *);
 uint64_t content_size(const struct stat *);
 bool content_dense(int, const struct stat *);
 int content_capture(struct undo *, int, uint32_t, int, const struct stat *,
@@ -458,7 +462,13 @@ struct apply {
 	size_t		 dirlen;
 	bool		 touched;	/* k knows its mtime */
 	struct inotab	 dropped;	/* inodes that are no more */
-	bool		 copies;	/* the journal has REC_COPY */
+	bool		 copies;	/* the journal has REC_COPY, */
+	bool		 nameless;	/* REC_KEPT, */
+	bool		 links;		/* or hard links */
+	const uint32_t	*offs;		/* where its records are */
+	uint32_t	*chain;		/* of those in one folder the next, */
+	struct inotab	 first;		/* and the first, by folder */
+	struct inotab	 whole;		/* folders that are back */
 	struct heap	 heap;
 	bool		 hasheap;	/* it is open */
 	struct inotab	 names;		/* touched since the last sync */

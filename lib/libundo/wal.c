@@ -273,6 +273,7 @@ wal_close(struct undo *u, struct wal *w)
 	if (w->dirfd != -1)
 		sys_close(w->dirfd);
 	inotab_free(&w->tab);
+	inotab_free(&w->dirs);
 	about_free(&w->a);
 	free(w);
 }

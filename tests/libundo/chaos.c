@@ -547,6 +547,50 @@ op_rmdir(struct chaos *c)
 	return (error == 0);
 }
 
+/* As many files in one folder as it takes to keep them together. */
+static bool
+op_many(struct chaos *c)
+{
+	size_t i, len, n;
+	int error;
+
+	if (!pick(c, 'd', c->to) || depth(c->to) > 12)
+		return (false);
+	len = strlen(c->to);
+	n = 3 + below(c, 8);
+	error = 0;
+	for (i = 0; i < n; i++) {
+		(void)snprintf(c->to + len, MAXPATH - len, "/%s",
+		    pool[below(c, NPOOL)]);
+		error = fsops_create(c->fs, c->to, 0644, NULL);
+	}
+	c->to[len] = '\0';
+	say(c, error, "create %zu files in %s", n, c->to);
+	return (error == 0);
+}
+
+/* Remove the files of a folder, and leave it for what comes next. */
+static bool
+op_empty(struct chaos *c)
+{
+	struct snap_name n;
+	size_t i, len;
+	int error;
+
+	if (!pick(c, 'd', c->from))
+		return (false);
+	len = strlen(c->from);
+	for (i = 1, error = ENOENT; i < snap_count(c->names); i++) {
+		snap_get(c->names, i, &n);
+		if (strncmp(n.path, c->from, len) == 0 &&
+		    n.path[len] == '/' && !S_ISDIR(n.mode) &&
+		    strchr(n.path + len + 1, '/') == NULL)
+			error = fsops_unlink(c->fs, n.path);
+	}
+	say(c, error, "unlink %s/*", c->from);
+	return (error == 0);
+}
+
 /* Remove a folder with all below it, as rm -r does. */
 static bool
 op_rmtree(struct chaos *c)
@@ -709,6 +753,8 @@ static const struct {
 	{ 10, op_unlink },
 	{ 4, op_rmdir },
 	{ 2, op_rmtree },
+	{ 4, op_many },
+	{ 3, op_empty },
 	{ 14, op_rename },
 	{ 4, op_chmod },
 	{ 4, op_chown },

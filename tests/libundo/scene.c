@@ -293,6 +293,59 @@ play_unlink(struct stage *s)
 }
 
 static void
+unlink_many(struct stage *s, const char *dir, unsigned int n)
+{
+	char path[64];
+	unsigned int i;
+
+	for (i = 0; i < n; i++) {
+		(void)snprintf(path, sizeof(path), "%s/%u", dir, i);
+		DO(s, fsops_unlink(s->fs, path));
+	}
+}
+
+/*
+ * A folder goes whole.  The writes before are there so that the step is not
+ * an empty one, whichever call fails.
+ */
+static void
+play_whole(struct stage *s)
+{
+
+	begin(s);
+	write_at(s, "text", 10, 0, true);
+	write_at(s, "noise", 10, 0, true);
+	write_at(s, "dir/many/4", 10, 5, true);
+	unlink_many(s, "dir/many", 7);
+	DO(s, fsops_rmdir(s->fs, "dir/many/sub"));
+	DO(s, fsops_rename(s->fs, "dir/many", "moved", 0));
+	DO(s, fsops_rmdir(s->fs, "moved"));
+	complete(s);
+	rollback(s, 1);
+	redo(s, 1);
+}
+
+/* The same, but something came into the folder meanwhile. */
+static void
+play_mixed(struct stage *s)
+{
+
+	begin(s);
+	write_at(s, "text", 10, 0, true);
+	write_at(s, "noise", 10, 0, true);
+	unlink_many(s, "dir/many", 5);
+	DO(s, fsops_rename(s->fs, "dir/many/5", "dir/many/4", 0));
+	DO(s, fsops_unlink(s->fs, "dir/many/4"));
+	create(s, "dir/many/3", 20);
+	DO(s, fsops_unlink(s->fs, "dir/many/3"));
+	DO(s, fsops_unlink(s->fs, "dir/many/6"));
+	DO(s, fsops_rmdir(s->fs, "dir/many/sub"));
+	DO(s, fsops_rmdir(s->fs, "dir/many"));
+	complete(s);
+	rollback(s, 1);
+}
+
+static void
 play_rmtree(struct stage *s)
 {
 
@@ -497,6 +550,8 @@ const struct scene scenes[] = {
 	{ "make", play_make, 0, false },
 	{ "unlink", play_unlink, 0, true },
 	{ "rmtree", play_rmtree, 0, true },
+	{ "whole", play_whole, 0, true },
+	{ "mixed", play_mixed, 0, false },
 	{ "rename", play_rename, 0, true },
 	{ "exchange", play_exchange, 0, false },
 	{ "attributes", play_attributes, 0, false },
@@ -514,6 +569,24 @@ const struct scene scenes[] = {
 /*
  * Before the scene.
  */
+/* Enough in one folder to be kept together. */
+static void
+set_many(struct stage *s)
+{
+	char path[64];
+	unsigned int i;
+
+	DO(s, fsops_mkdir(s->fs, "dir/many", 0751));
+	DO(s, fsops_setxattr(s->fs, "dir/many", "user.old", "value", 5));
+	for (i = 0; i < 5; i++) {
+		(void)snprintf(path, sizeof(path), "dir/many/%u", i);
+		create(s, path, i * 10);
+	}
+	DO(s, fsops_link(s->fs, "dir/many/4", "dir/many/5"));
+	DO(s, fsops_symlink(s->fs, "4", "dir/many/6"));
+	DO(s, fsops_mkdir(s->fs, "dir/many/sub", 0700));
+}
+
 static void
 set_folder(struct stage *s)
 {
@@ -541,6 +614,9 @@ set_folder(struct stage *s)
 	create(s, "large", 0);
 	if (strcmp(s->scene->name, "large") == 0)
 		write_at(s, "large", sizeof(bytes), 0, false);
+	if (strcmp(s->scene->name, "whole") == 0 ||
+	    strcmp(s->scene->name, "mixed") == 0)
+		set_many(s);
 	DO(s, fsops_link(s->fs, "hard1", "hard2"));
 	DO(s, fsops_link(s->fs, "hard1", "dir/hard3"));
 	DO(s, fsops_symlink(s->fs, "dir/sub", "link"));
