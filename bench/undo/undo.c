@@ -347,41 +347,49 @@ copy_tree(void *arg)
 }
 
 /*
- * Rewriting sources: truncate on opening, write, close.
+ * Rewriting sources: truncate on opening, write, close.  With undo the file
+ * is opened first and truncated after the hook, as libshare does it, which
+ * has a descriptor to give to the hook then.
  */
+static int
+rewrite_plainly(int dirfd, const char *name, size_t size)
+{
+	int error, fd;
+
+	fd = openat(dirfd, name, O_RDWR | O_TRUNC | O_NOFOLLOW | O_CLOEXEC);
+	if (fd == -1)
+		return (-1);
+	error = write(fd, buffer, size) == (ssize_t)size ? 0 : -1;
+	(void)close(fd);
+	return (error);
+}
+
 static int
 rewrite_file(struct place *p, const char *path, int dirfd, const char *name,
     size_t size)
 {
 	uint64_t seen;
-	struct undo_ref r = {
-		.path = path, .dirfd = dirfd, .name = name, .fd = -1,
-		.seen = &seen
-	};
+	struct undo_ref r = { .path = path, .dirfd = -1, .seen = &seen };
 	struct undo_op op;
 	int error, fd;
 
+	if (p->u == NULL)
+		return (rewrite_plainly(dirfd, name, size));
 	seen = 0;
-	if (p->u != NULL &&
-	    (error = undo_pre_open_trunc(p->u, &op, &r)) != 0) {
-		errno = error;
-		return (-1);
-	}
-	fd = openat(dirfd, name, O_RDWR | O_TRUNC | O_NOFOLLOW | O_CLOEXEC);
-	if (p->u != NULL)
-		undo_done(p->u, &op, fd == -1 ? errno : 0);
+	fd = openat(dirfd, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
 	if (fd == -1)
 		return (-1);
 	r.fd = fd;
-	if (p->u != NULL && (error = undo_pre_write(p->u, &op, &r)) != 0) {
-		(void)close(fd);
-		errno = error;
-		return (-1);
-	}
-	error = write(fd, buffer, size) == (ssize_t)size ? 0 : errno;
-	if (p->u != NULL)
+	if ((error = undo_pre_open_trunc(p->u, &op, &r)) == 0) {
+		error = ftruncate(fd, 0) == 0 ? 0 : errno;
 		undo_done(p->u, &op, error);
+	}
+	if (error == 0 && (error = undo_pre_write(p->u, &op, &r)) == 0) {
+		error = write(fd, buffer, size) == (ssize_t)size ? 0 : errno;
+		undo_done(p->u, &op, error);
+	}
 	(void)close(fd);
+	errno = error;
 	return (error == 0 ? 0 : -1);
 }
 

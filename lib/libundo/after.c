@@ -278,7 +278,7 @@ load_heap(int ofd, const struct rec *r, uint64_t max, char **buf,
 	if ((*buf = malloc(*len + 1)) == NULL)
 		error = ENOMEM;
 	else
-		error = heap_get(&h, r->m.rdev, (uint8_t *)*buf, *len);
+		error = heap_get(&h, r, (uint8_t *)*buf);
 	if (error != 0) {
 		free(*buf);
 		*buf = NULL;

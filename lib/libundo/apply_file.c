@@ -168,7 +168,7 @@ capture_now(struct apply *a, const struct rec *r, const struct os_object *o,
 {
 	struct stat st;
 	struct rec n;
-	uint8_t *xattrs;
+	uint8_t *tail, *xattrs;
 	uint64_t bytes, dev;
 	uint32_t have, want;
 	size_t xlen;
@@ -191,29 +191,31 @@ capture_now(struct apply *a, const struct rec *r, const struct os_object *o,
 	n.flags = (r->flags & REC_KEPT) | REC_XATTRS;
 	meta_set(a->u, &n.m, &st);
 	bytes = 0;
+	tail = NULL;
 	if (type == REC_CONTENT && st.st_size > 0) {
 		if (heap_takes(o->fd, &st)) {
-			n.flags |= REC_HEAP;
-			bytes = (uint64_t)st.st_size;
-			error = heap_put(a->u, a->k, o->fd, &st, &n.m.rdev);
+			error = heap_put(a->u, a->k, o->fd, &st, &n, &tail);
+			bytes = heap_part(&n);
 		} else {
 			n.obj = a->k->nextobj++;
 			error = content_capture(a->u, a->k->ofd, n.obj,
 			    o->fd, &st, &bytes, &n.flags);
 		}
 		if (error != 0) {
+			free(tail);
 			(void)pthread_mutex_lock(&a->u->lock);
 			error = apply_lose(a, error);
 			(void)pthread_mutex_unlock(&a->u->lock);
 			return (error);
 		}
 	}
-	if ((error = meta_xattrs(o, &xattrs, &xlen)) != 0)
-		return (error);
-	n.m.xattrs = xattrs;
-	n.m.xlen = xlen;
-	error = apply_record(a, &n);
-	free(xattrs);
+	if ((error = meta_xattrs(o, &xattrs, &xlen)) == 0) {
+		n.m.xattrs = xattrs;
+		n.m.xlen = xlen;
+		error = apply_record(a, &n);
+		free(xattrs);
+	}
+	free(tail);
 	if (error != 0 || !apply_keeps(a))
 		return (error);
 	a->k->a.bytes += bytes;
@@ -234,7 +236,7 @@ restore_heap(struct apply *a, const struct rec *r, int fd)
 	a->hasheap = true;
 	if ((buf = malloc(r->m.size)) == NULL)
 		return (ENOMEM);
-	error = heap_get(&a->heap, r->m.rdev, buf, r->m.size);
+	error = heap_get(&a->heap, r, buf);
 	if (error == 0)
 		error = sys_pwrite_all(fd, buf, r->m.size, 0);
 	if (error == 0 && sys_ftruncate(fd, (off_t)r->m.size) == -1)

@@ -55,35 +55,121 @@ heap_reserve(struct undo *u, struct wal *w, size_t size, uint64_t *off,
 	return (error);
 }
 
+static int
+put_copy(int fd, int heap, size_t size, size_t room, uint64_t off)
+{
+	uint8_t buf[HEAP_MAX];
+	int error;
+
+	if ((error = sys_pread_all(fd, buf, size, 0)) != 0)
+		return (error);
+	memset(buf + size, 0, room - size);
+	return (sys_pwrite_all(heap, buf, room, (off_t)off));
+}
+
 /*
- * Copy the content of ${fd} to the heap of ${w}; ${off} is where.
+ * Is a clone the quicker way?  Where a filesystem writes in place, keeping
+ * count of who shares a block costs more than so few bytes; and a file that
+ * was just written would have to go to the disk first.
+ */
+static bool
+heap_clones(struct undo *u, const struct wal *w, int fd,
+    const struct stat *st)
+{
+	bool no;
+
+	if (!w->j.direct || st->st_size < BLOCK)
+		return (false);
+	(void)pthread_mutex_lock(&u->lock);
+	no = fs_info(u, (uint64_t)st->st_dev)->noclone;
+	(void)pthread_mutex_unlock(&u->lock);
+	return (!no && os_clean(fd, (size_t)st->st_size));
+}
+
+/* EOPNOTSUPP: it has to be copied. */
+static int
+put_clone(struct undo *u, struct wal *w, int fd, const struct stat *st,
+    struct rec *r, uint8_t **tail, int *heap)
+{
+	size_t len, rest;
+	int error;
+
+	rest = (size_t)st->st_size % BLOCK;
+	len = (size_t)st->st_size - rest;
+	if ((error = heap_reserve(u, w, len, &r->m.rdev, heap)) != 0 ||
+	    (error = os_clone_range(fd, *heap, (off_t)r->m.rdev, len)) != 0)
+		return (error);
+	if (rest == 0)
+		return (0);
+	if ((*tail = malloc(rest)) == NULL)
+		return (ENOMEM);
+	r->extra = *tail;
+	r->extralen = rest;
+	return (sys_pread_all(fd, *tail, rest, (off_t)len));
+}
+
+static void
+heap_count(struct undo *u, const struct stat *st, bool cloned, bool tried)
+{
+	struct fsinfo *fs;
+
+	(void)pthread_mutex_lock(&u->lock);
+	fs = fs_info(u, (uint64_t)st->st_dev);
+	if (cloned) {
+		fs->clones = true;
+		u->stats.cloned++;
+		if (norm_dev(u, st->st_dev) == 0)
+			u->stats.reflinks = true;
+	} else {
+		u->stats.copied++;
+		if (tried && !fs->clones)
+			fs->noclone = true;
+	}
+	(void)pthread_mutex_unlock(&u->lock);
+}
+
+/*
+ * Take the content of ${fd} into the heap of ${w}; ${r} learns where.  Of a
+ * clone the end that fills no block is in ${tail}, for the caller to free
+ * when ${r} was appended.
  */
 int
 heap_put(struct undo *u, struct wal *w, int fd, const struct stat *st,
-    uint64_t *off)
+    struct rec *r, uint8_t **tail)
 {
-	uint8_t *buf;
-	size_t size;
+	size_t room, size;
+	bool cloned, tried;
 	int error, heap;
 
-	size = (size_t)st->st_size;
-	if ((error = heap_reserve(u, w, size, off, &heap)) != 0)
-		return (error);
-	if ((buf = malloc(size)) == NULL)
-		return (ENOMEM);
-	error = sys_pread_all(fd, buf, size, 0);
-	if (error == 0)
-		error = sys_pwrite_all(heap, buf, size, (off_t)*off);
-	free(buf);
+	*tail = NULL;
+	r->flags |= REC_HEAP;
+	tried = heap_clones(u, w, fd, st);
+	error = tried ? put_clone(u, w, fd, st, r, tail, &heap) : EOPNOTSUPP;
+	cloned = error == 0;
+	if (error == EOPNOTSUPP) {
+		/* Where clones may follow, they have to begin at a block. */
+		size = room = (size_t)st->st_size;
+		if (w->j.direct)
+			room = (size + BLOCK - 1) / BLOCK * BLOCK;
+		error = heap_reserve(u, w, room, &r->m.rdev, &heap);
+		if (error == 0)
+			error = put_copy(fd, heap, size, room, r->m.rdev);
+	}
 	if (error == 0 && u->o.durability == UNDO_POWER &&
 	    sys_fdatasync(heap) == -1)
 		error = errno;
-	if (error != 0)
-		return (error);
-	(void)pthread_mutex_lock(&u->lock);
-	u->stats.copied++;
-	(void)pthread_mutex_unlock(&u->lock);
-	return (0);
+	if (error == 0)
+		heap_count(u, st, cloned, tried);
+	return (error);
+}
+
+/* How much of it is in the heap. */
+size_t
+heap_part(const struct rec *r)
+{
+
+	return (r->m.size > HEAP_MAX || r->extralen > r->m.size ? 0 :
+	    (size_t)r->m.size - r->extralen);
 }
 
 /*
@@ -179,9 +265,8 @@ by_offset(const void *a, const void *b)
 	return (x < y ? -1 : x > y);
 }
 
-/* The bytes of a piece, in ${buf} of ${len}. */
-int
-heap_get(const struct heap *h, uint64_t off, uint8_t *buf, size_t len)
+static int
+get_piece(const struct heap *h, uint64_t off, uint8_t *buf, size_t len)
 {
 	struct heap_piece key, *p;
 	uint8_t *z;
@@ -211,6 +296,21 @@ heap_get(const struct heap *h, uint64_t off, uint8_t *buf, size_t len)
 	return (error);
 }
 
+/* The bytes of ${r}, in ${buf}, which has room for all of them. */
+int
+heap_get(const struct heap *h, const struct rec *r, uint8_t *buf)
+{
+	size_t len;
+	int error;
+
+	if ((len = heap_part(r)) == 0)
+		return (EIO);
+	if ((error = get_piece(h, r->m.rdev, buf, len)) == 0 &&
+	    r->extralen > 0)
+		memcpy(buf + len, r->extra, r->extralen);
+	return (error);
+}
+
 /*
  * Packing, a part at a time: heap.t grows until it has all pieces.
  */
@@ -234,10 +334,10 @@ pack_list(struct heap_pack *p, const struct journal *j)
 	for (off = 0; journal_next(j, &off, &r);) {
 		if ((r.flags & REC_HEAP) == 0 || r.is_void)
 			continue;
-		if (r.m.size > HEAP_MAX)
+		if (heap_part(&r) == 0)
 			return (EIO);
 		if ((error = index_add(&p->all, r.m.rdev, 0,
-		    (uint32_t)r.m.size, 0)) != 0)
+		    (uint32_t)heap_part(&r), 0)) != 0)
 			return (error);
 	}
 	if (p->all.n > 0)
@@ -251,7 +351,7 @@ pack_piece(struct heap_pack *p, uint64_t off, uint32_t len)
 	size_t n;
 	int error;
 
-	if ((error = heap_get(&p->from, off, p->raw, len)) != 0)
+	if ((error = get_piece(&p->from, off, p->raw, len)) != 0)
 		return (error);
 	n = ZSTD_compressCCtx(p->z, p->out + HEAD, sizeof(p->out) - HEAD,
 	    p->raw, len, LEVEL);

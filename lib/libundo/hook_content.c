@@ -133,9 +133,9 @@ capture_bytes(struct undo *u, struct capture *c, int fd,
 	}
 	size = (size_t)st->st_size;
 	if (size > INLINE_MAX) {
-		c->r.flags |= REC_HEAP;
-		c->bytes = size;
-		return (heap_put(u, u->wal, fd, st, &c->r.m.rdev));
+		error = heap_put(u, u->wal, fd, st, &c->r, &c->small);
+		c->bytes = heap_part(&c->r);
+		return (error);
 	}
 	if ((c->small = malloc(size)) == NULL)
 		return (ENOMEM);

@@ -70,6 +70,19 @@ int os_clone_new(int, int, const char *, int *);
 int os_clone_into(int, int);
 
 /**
+ * os_clone_range(src, dst, off, len):
+ * Make ${dst} at ${off} share the first ${len} bytes of ${src}, whole blocks.
+ */
+int os_clone_range(int, int, off_t, size_t);
+
+/**
+ * os_clean(fd, len):
+ * Are the first ${len} bytes on the disk as they are in memory, so that a
+ * clone has nothing to wait for?  False also if that can't be told.
+ */
+bool os_clean(int, size_t);
+
+/**
  * os_copy(in, out, off, len):
  * Copy up to ${len} bytes at ${off} inside the kernel.  Return how many, 0
  * at the end of the file, or -1 with errno.

@@ -85,6 +85,26 @@ os_clone_into(int src, int dst)
 }
 
 int
+os_clone_range(int src, int dst, off_t off, size_t len)
+{
+
+	(void)src;
+	(void)dst;
+	(void)off;
+	(void)len;
+	return (EOPNOTSUPP);
+}
+
+bool
+os_clean(int fd, size_t len)
+{
+
+	(void)fd;
+	(void)len;
+	return (false);
+}
+
+int
 os_clone_new(int src, int dir, const char *name, int *fdp)
 {
 	int r;

@@ -27,6 +27,9 @@
 #ifndef XFS_SUPER_MAGIC
 #define	XFS_SUPER_MAGIC	0x58465342
 #endif
+#ifndef SYS_cachestat
+#define	SYS_cachestat	451	/* the same everywhere */
+#endif
 #ifndef FICLONE
 #define	FICLONE	_IOW(0x94, 9, int)
 #endif
@@ -91,14 +94,10 @@ os_rename_swap(int dir, const char *name, int todir, const char *to)
 	return (rename2(dir, name, todir, to, RENAME_EXCHANGE));
 }
 
-int
-os_clone_into(int src, int dst)
+static int
+clone_error(void)
 {
-	int r;
 
-	SYS_CALL(r, "ficlone", ioctl(dst, FICLONE, src));
-	if (r == 0)
-		return (0);
 	switch (errno) {
 	case EXDEV:
 	case EINVAL:
@@ -109,6 +108,48 @@ os_clone_into(int src, int dst)
 		return (EOPNOTSUPP);
 	}
 	return (errno);
+}
+
+int
+os_clone_into(int src, int dst)
+{
+	int r;
+
+	SYS_CALL(r, "ficlone", ioctl(dst, FICLONE, src));
+	return (r == 0 ? 0 : clone_error());
+}
+
+int
+os_clone_range(int src, int dst, off_t off, size_t len)
+{
+	struct file_clone_range range = {
+		.src_fd = src, .src_length = len, .dest_offset = (uint64_t)off
+	};
+	int r;
+
+	SYS_CALL(r, "ficlonerange", ioctl(dst, FICLONERANGE, &range));
+	return (r == 0 ? 0 : clone_error());
+}
+
+bool
+os_clean(int fd, size_t len)
+{
+	struct {
+		uint64_t	 off;
+		uint64_t	 len;
+	} range = { 0, len };
+	struct {
+		uint64_t	 cached;
+		uint64_t	 dirty;
+		uint64_t	 writeback;
+		uint64_t	 evicted;
+		uint64_t	 recent;
+	} stat;
+	int r;
+
+	SYS_CALL(r, "cachestat", (int)syscall(SYS_cachestat, fd, &range,
+	    &stat, 0));
+	return (r == 0 && stat.dirty == 0 && stat.writeback == 0);
 }
 
 int

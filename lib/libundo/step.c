@@ -411,8 +411,11 @@ pack_some(struct undo *u)
 		if (s->place == place) {
 			s->packed = !more;
 			s->packing = more;
-			s->a.bytes -= sum < s->a.bytes ? sum : s->a.bytes;
-			u->total -= sum < u->total ? sum : u->total;
+			/* Room is counted in blocks, captures in bytes. */
+			if (sum > s->a.bytes)
+				sum = s->a.bytes;
+			s->a.bytes -= sum;
+			u->total -= sum;
 		}
 	(void)pthread_mutex_unlock(&u->lock);
 	return (true);

@@ -387,10 +387,11 @@ struct heap {
 
 bool heap_takes(int, const struct stat *);
 int heap_put(struct undo *, struct wal *, int, const struct stat *,
-    uint64_t *);
+    struct rec *, uint8_t **);
+size_t heap_part(const struct rec *);
 int heap_open(struct heap *, int);
 void heap_close(struct heap *);
-int heap_get(const struct heap *, uint64_t, uint8_t *, size_t);
+int heap_get(const struct heap *, const struct rec *, uint8_t *);
 int heap_pack(int, const struct journal *, bool, bool, int64_t,
     uint64_t *);
 
