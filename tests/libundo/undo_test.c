@@ -1362,6 +1362,58 @@ ATF_TC_BODY(nameless, tc)
 	stop(&f);
 }
 
+/* A directory goes whole, one of its files open, and written to later. */
+ATF_TC_WITHOUT_HEAD(whole);
+ATF_TC_BODY(whole, tc)
+{
+	struct stat now, st[9];
+	struct undo_ref r;
+	struct undo_op op;
+	struct fix f;
+	char path[16];
+	int fd, i;
+
+	start(&f);
+	ATF_REQUIRE_EQ(0, mkdirat(f.rootfd, "d", 0751));
+	for (i = 0; i < 9; i++) {
+		(void)snprintf(path, sizeof(path), "d/%d", i);
+		outside(&f, path, "old");
+		ATF_REQUIRE_EQ(0, fstatat(f.rootfd, path, &st[i], 0));
+	}
+	ATF_REQUIRE((fd = openat(f.rootfd, "d/8", O_RDWR)) != -1);
+	begin(&f, 1);
+	for (i = 0; i < 9; i++) {
+		(void)snprintf(path, sizeof(path), "d/%d", i);
+		ATF_CHECK_EQ(0, rm(&f, path));
+	}
+	ATF_CHECK_EQ(0, rd(&f, "d"));
+	end(&f, 1);
+	begin(&f, 2);
+	r = ref(NULL);
+	r.fd = fd;
+	ATF_REQUIRE_EQ(0, undo_pre_write(f.u, &op, &r));
+	ATF_REQUIRE_EQ(3, pwrite(fd, "new", 3, 0));
+	undo_done(f.u, &op, 0);
+	end(&f, 2);
+	reopen(&f);
+	for (i = 0; i < 9; i++)
+		ATF_CHECK_EQ(1, undo_kept_links(f.u, (uint64_t)st[i].st_dev,
+		    (uint64_t)st[i].st_ino));
+	back(&f, 2);
+	for (i = 0; i < 9; i++) {
+		(void)snprintf(path, sizeof(path), "d/%d", i);
+		has(&f, path, "old");
+		ATF_REQUIRE_EQ(0, fstatat(f.rootfd, path, &now, 0));
+		ATF_CHECK_EQ(st[i].st_ino, now.st_ino);
+		ATF_CHECK_EQ(0, undo_kept_links(f.u, (uint64_t)now.st_dev,
+		    (uint64_t)now.st_ino));
+	}
+	ATF_REQUIRE_EQ(0, fstatat(f.rootfd, "d", &now, 0));
+	ATF_CHECK_EQ(0751, now.st_mode & 07777);
+	close(fd);
+	stop(&f);
+}
+
 /* Its link in the store went with a redo; what has that number is another. */
 ATF_TC_WITHOUT_HEAD(nameless_dropped);
 ATF_TC_BODY(nameless_dropped, tc)
@@ -1755,6 +1807,7 @@ ATF_TP_ADD_TCS(tp)
 	ATF_TP_ADD_TC(tp, changes);
 	ATF_TP_ADD_TC(tp, diffs);
 	ATF_TP_ADD_TC(tp, nameless);
+	ATF_TP_ADD_TC(tp, whole);
 	ATF_TP_ADD_TC(tp, nameless_dropped);
 	ATF_TP_ADD_TC(tp, nameless_link);
 	ATF_TP_ADD_TC(tp, power);
