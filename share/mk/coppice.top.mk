@@ -22,6 +22,10 @@ check-sanitize: .PHONY deps
 	@${SUB} VARIANT=sanitize all
 	@${TOOLS}/check -c ${CO_SRC} ${CO_OBJROOT}/sanitize
 
+# Ours is all there is; folders have a target of this name for lint(1).
+.if make(lint)
+SUBDIR:=
+.endif
 lint: .PHONY deps
 	@${TOOLS}/lint ${CO_SRC}
 
