@@ -5,6 +5,7 @@
  */
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "gw.h"
@@ -82,45 +83,97 @@ static const char *const states[] = { "creating", "running", "paused",
 
 struct counting {
 	uint64_t	 n[COUNT(states)];
+	struct buf	 text;
 };
 
-static struct counting counting;
+static void
+counting_gone(struct req *r)
+{
+	struct counting *c = r->data;
+
+	buf_free(&c->text);
+	free(c);
+	r->data = NULL;
+}
+
+static const struct req_ops counting_ops = { .gone = counting_gone };
 
 static void
 on_sandbox(void *arg, const nvlist_t *nv)
 {
+	struct req *r = arg;
+	struct counting *c = r->data;
 
-	(void)arg;
 	for (size_t i = 0; i < COUNT(states); i++)
 		if (strcmp(ctl_string(nv, "state", ""), states[i]) == 0)
-			counting.n[i]++;
+			c->n[i]++;
+}
+
+static void
+add_pools(struct buf *b, const nvlist_t *nv)
+{
+	static const char *const fields[] = { "total", "live", "quarantined",
+	    "foreign" };
+	const nvlist_t *const *v;
+	size_t n;
+
+	if (!nvlist_exists_nvlist_array(nv, "pools"))
+		return;
+	v = nvlist_get_nvlist_array(nv, "pools", &n);
+	buf_str(b, "# TYPE coppicegw_addresses gauge\n");
+	for (size_t i = 0; i < n; i++)
+		for (size_t j = 0; j < COUNT(fields); j++)
+			buf_fmt(b, "coppicegw_addresses{pool=\"%s\",state="
+			    "\"%s\"} %ju\n", ctl_string(v[i], "kind", ""),
+			    fields[j],
+			    (uintmax_t)ctl_uint(v[i], fields[j], 0));
+}
+
+/* Without a network there are no pools, and that is fine. */
+static void
+surveyed(void *arg, const nvlist_t *nv, int fd, const struct co_error *e)
+{
+	struct req *r = arg;
+	struct counting *c = r->data;
+
+	(void)fd;
+	if (e == NULL)
+		add_pools(&c->text, nv);
+	reply(r, 200, "text/plain; version=0.0.4", NULL, c->text.p,
+	    c->text.len);
 }
 
 static void
 listed(void *arg, const nvlist_t *nv, int fd, const struct co_error *e)
 {
 	struct req *r = arg;
-	struct buf b = { 0 };
+	struct counting *c = r->data;
 
 	(void)nv;
 	(void)fd;
-	add_gateway(r->gw, &b);
-	buf_fmt(&b, "# TYPE coppicegw_up gauge\ncoppicegw_up %d\n",
+	add_gateway(r->gw, &c->text);
+	buf_fmt(&c->text, "# TYPE coppicegw_up gauge\ncoppicegw_up %d\n",
 	    e == NULL);
-	if (e == NULL) {
-		buf_str(&b, "# TYPE coppicegw_sandboxes gauge\n");
-		for (size_t i = 0; i < COUNT(states); i++)
-			buf_fmt(&b, "coppicegw_sandboxes{state=\"%s\"} %ju\n",
-			    states[i], (uintmax_t)counting.n[i]);
+	if (e != NULL) {
+		surveyed(r, NULL, -1, e);
+		return;
 	}
-	reply(r, 200, "text/plain; version=0.0.4", NULL, b.p, b.len);
-	buf_free(&b);
+	buf_str(&c->text, "# TYPE coppicegw_sandboxes gauge\n");
+	for (size_t i = 0; i < COUNT(states); i++)
+		buf_fmt(&c->text, "coppicegw_sandboxes{state=\"%s\"} %ju\n",
+		    states[i], (uintmax_t)c->n[i]);
+	(void)ask(r, question("net.show", NULL, NULL), NULL, surveyed);
 }
 
 void
 gw_metrics(struct req *r)
 {
 
-	counting = (struct counting){ 0 };
+	r->data = calloc(1, sizeof(struct counting));
+	if (r->data == NULL) {
+		reply_error(r, 500, "out of memory");
+		return;
+	}
+	r->ops = &counting_ops;
 	(void)ask(r, question("list", NULL, NULL), on_sandbox, listed);
 }

@@ -65,3 +65,9 @@ test('what is no address, and what is not supported', async () => {
 	await throws(() => Sandbox.create({ network: { egressProxy: {
 	    address: 'x:1' } } }), e2b.SandboxError, /not supported/)
 })
+
+test('metrics tell how many addresses there are', async () => {
+	const t = await (await raw('GET', '/metrics')).text()
+	assert.match(t, /coppicegw_addresses\{pool="jail",state="total"\} 241\n/)
+	assert.match(t, /coppicegw_addresses\{pool="jail",state="live"\} \d+\n/)
+})

@@ -348,6 +348,11 @@ test('health and metrics of the gateway', async () => {
 	assert.equal((await fetch(process.env.E2B_API_URL + '/health')).status,
 	    204)
 	const t = await (await raw('GET', '/metrics')).text()
+	// Each counts for itself.
+	const many = await Promise.all([...Array(8)].map(async () =>
+	    (await (await raw('GET', '/metrics')).text())
+		.match(/coppicegw_sandboxes\{state="running"\} (\d+)/)[1]))
+	assert.equal(new Set(many).size, 1)
 	assert.match(t, /coppicegw_create_seconds_count [1-9]/)
 	assert.match(t, /coppicegw_sandboxes\{state="running"\}/)
 	assert.match(t, /coppicegw_up 1/)
