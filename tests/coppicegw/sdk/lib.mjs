@@ -2,7 +2,11 @@
 // file, and a few assertions.
 import { after } from 'node:test'
 import assert from 'node:assert/strict'
+import { webcrypto } from 'node:crypto'
 import path from 'node:path'
+
+// The SDK is for Node 20; 18, of Debian 12, has this under that name only.
+globalThis.crypto ??= webcrypto
 
 const sdk = process.env.SDK
 // As a module: the SDK can't be required by every version of Node.
