@@ -182,18 +182,24 @@ apply_new(struct apply *a, const struct rec *r)
 	const char *name;
 	struct stat st;
 	uint64_t ino;
-	bool ours;
+	bool dropped, ours;
 	int error;
 
 	ino = r->later != 0 ? r->later : r->m.ino;
-	if ((r->flags & REC_FRESH) != 0 &&
-	    inotab_get(&a->dropped, r->m.dev, ino) != 0) {
-		inotab_del(&a->dropped, r->m.dev, ino);
-		return (0);
-	}
+	dropped = (r->flags & REC_FRESH) != 0 &&
+	    inotab_get(&a->dropped, r->m.dev, ino) != 0;
 	error = apply_parent(a, r->path, r->pathlen, &name);
 	if (error == 0)
 		error = name_stat(a, name, &st);
+	/*
+	 * The number of what is no more may have become that of this one, if
+	 * another thread recorded its removal after we recorded that this is
+	 * to be made.  Then this one is there.
+	 */
+	if (dropped && (error != 0 || !apply_is(a, r->m.dev, ino, &st))) {
+		inotab_del(&a->dropped, r->m.dev, ino);
+		return (0);
+	}
 	if (error == ENOENT || error == ENOTDIR)
 		return (0);
 	if (error != 0)

@@ -1775,10 +1775,56 @@ ATF_TC_BODY(heap, tc)
 	stop(&f);
 }
 
+static uint64_t
+number_of(struct fix *f, const char *path)
+{
+	struct stat st;
+
+	ATF_REQUIRE_EQ(0, fstatat(f->rootfd, path, &st, 0));
+	return ((uint64_t)st.st_ino);
+}
+
+ATF_TC(number_reused);
+ATF_TC_HEAD(number_reused, tc)
+{
+
+	atf_tc_set_md_var(tc, "descr", "One thread makes a file with the "
+	    "inode number of one that another removes meanwhile");
+}
+ATF_TC_BODY(number_reused, tc)
+{
+	struct undo_ref r = ref("b");
+	struct undo_op op;
+	struct fix f;
+	uint64_t a;
+	int fd, i, reused = 0;
+
+	start(&f);
+	/* Most file systems give out a number again at once, but not all. */
+	for (i = 1; i <= 20; i++) {
+		begin(&f, i);
+		ATF_REQUIRE_EQ(0, put(&f, "a", ""));
+		a = number_of(&f, "a");
+		ATF_REQUIRE_EQ(0, undo_pre_create(f.u, &op, &r));
+		ATF_REQUIRE_EQ(0, rm(&f, "a"));
+		fd = openat(f.rootfd, "b", O_WRONLY | O_CREAT | O_EXCL, 0644);
+		ATF_REQUIRE(fd != -1);
+		undo_done(f.u, &op, 0);
+		close(fd);
+		reused += number_of(&f, "b") == a;
+		end(&f, i);
+		back(&f, 1);
+		ATF_CHECK_EQ(-1, faccessat(f.rootfd, "b", F_OK, 0));
+	}
+	printf("%d of 20 numbers given out again\n", reused);
+	stop(&f);
+}
+
 ATF_TP_ADD_TCS(tp)
 {
 
 	ATF_TP_ADD_TC(tp, hooks);
+	ATF_TP_ADD_TC(tp, number_reused);
 	ATF_TP_ADD_TC(tp, kept_links);
 	ATF_TP_ADD_TC(tp, seen_word);
 	ATF_TP_ADD_TC(tp, steps);
