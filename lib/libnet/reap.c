@@ -24,7 +24,7 @@ struct net_reaper {
 	pthread_t	 thread;
 	pthread_mutex_t	 lock;
 	pthread_cond_t	 wake, idle;
-	struct gone	*todo, *done;
+	struct gone	*waiting, *done;
 	struct gone	*doing;
 	bool		 begun, busy, stop;
 	struct net_links *links;
@@ -76,8 +76,8 @@ reap_finish(struct net_reaper *r, struct gone *list, int err)
 		*tail = r->done;
 		r->done = g;
 	} else {
-		*tail = r->todo;
-		r->todo = g;
+		*tail = r->waiting;
+		r->waiting = g;
 	}
 }
 
@@ -90,15 +90,15 @@ reap_thread(void *arg)
 
 	pthread_mutex_lock(&r->lock);
 	while (!r->stop) {
-		if (r->todo == NULL) {
+		if (r->waiting == NULL) {
 			r->busy = false;
 			pthread_cond_broadcast(&r->idle);
 			pthread_cond_wait(&r->wake, &r->lock);
 			continue;
 		}
 		r->busy = true;
-		list = r->doing = r->todo;
-		r->todo = NULL;
+		list = r->doing = r->waiting;
+		r->waiting = NULL;
 		pthread_mutex_unlock(&r->lock);
 		err = reap_list(r, list);
 		pthread_mutex_lock(&r->lock);
@@ -157,8 +157,8 @@ net_reaper_add(struct net_reaper *r, const struct net_lease *l)
 			return (-1);
 		}
 	}
-	g->next = r->todo;
-	r->todo = g;
+	g->next = r->waiting;
+	r->waiting = g;
 	r->busy = true;
 	pthread_cond_signal(&r->wake);
 	pthread_mutex_unlock(&r->lock);
@@ -182,7 +182,7 @@ net_reaper_has(struct net_reaper *r, const char *id)
 	bool has;
 
 	pthread_mutex_lock(&r->lock);
-	has = gone_has(r->todo, id) || gone_has(r->doing, id);
+	has = gone_has(r->waiting, id) || gone_has(r->doing, id);
 	pthread_mutex_unlock(&r->lock);
 	return (has);
 }
@@ -222,7 +222,7 @@ net_reaper_free(struct net_reaper *r)
 	pthread_mutex_unlock(&r->lock);
 	if (r->begun)
 		pthread_join(r->thread, NULL);
-	gone_free(r->todo);
+	gone_free(r->waiting);
 	gone_free(r->done);
 	pthread_cond_destroy(&r->idle);
 	pthread_cond_destroy(&r->wake);

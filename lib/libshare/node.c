@@ -207,21 +207,21 @@ node_drop(struct share *s, struct share_node *n)
 void
 share_put(struct share *s, struct share_node *n)
 {
-	struct alias *a, *todo;
+	struct alias *a, *left;
 
-	todo = NULL;
+	left = NULL;
 	while (n != NULL) {
 		if (node_drop(s, n)) {
 			while ((a = n->names) != NULL) {
 				n->names = a->next;
-				a->next = todo;
-				todo = a;
+				a->next = left;
+				left = a;
 			}
 			node_free(s, n);
 		}
 		n = NULL;
-		if ((a = todo) != NULL) {
-			todo = a->next;
+		if ((a = left) != NULL) {
+			left = a->next;
 			n = a->dir;
 			free(a);
 		}

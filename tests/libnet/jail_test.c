@@ -285,6 +285,9 @@ become_host(void)
 	IFCONFIG(0, "lo0", "inet", "127.0.0.1/8", "up");
 }
 
+/* Names are looked up within the deadline, by a host that may be slow. */
+static bool slow;
+
 static void
 world_open(struct world *w, bool set_up)
 {
@@ -328,7 +331,8 @@ world_open(struct world *w, bool set_up)
 	w->conf.statedir = w->dir;
 	w->conf.pf_conf = w->pfconf;
 	w->conf.quarantine_ms = 0;
-	w->conf.deadman_ms = 300000;	/* the host may be slow */
+	if (slow)
+		w->conf.deadman_ms = 300000;
 	ATF_REQUIRE_EQ_MSG(0, net_open(&w->conf, &w->net, &e), "%s",
 	    e.message);
 	if (set_up)
@@ -1246,6 +1250,7 @@ ATF_TC_BODY(local_unbound, tc)
 
 	if (access(unbound, X_OK) != 0)
 		atf_tc_skip("no local-unbound");
+	slow = true;
 	world_open(&w, true);
 	names_open(&w);
 	check_names(&w);
